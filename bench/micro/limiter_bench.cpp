@@ -1,0 +1,263 @@
+// What a decision costs. Three ratios, each taken within one run of one process, because machines differ and are noisy:
+//   1. a two-rule decision on one key against a bare find-and-increment in boost::unordered_flat_map, same keys, same
+//      order (target: at most 2). Measured twice. One at a time: each starts when the one before has finished, as
+//      requests do; that is what one costs. Back to back: the processor may run several lookups of the bare map at
+//      once, which no lock lets it do;
+//   2. bytes of state a key besides its text (target: at most 64);
+//   3. what two threads decide against one (target: at least 1.8).
+// Run as `bench_limiter` for Google Benchmark's table, or through bench/micro/ratios for the three numbers alone.
+#include "limiter/memory_store.hpp"
+
+#include <benchmark/benchmark.h>
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace headgate::limiter;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr time_point start{std::chrono::hours{24 * 365 * 50}};
+constexpr std::size_t draws = 1 << 20; // more than any cache of keys, drawn before the clock runs
+
+std::vector<std::string> make_keys(std::size_t n)
+{
+    std::vector<std::string> keys;
+    keys.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        char text[32];
+        std::snprintf(text, sizeof text, "user-%07zu", i);
+        keys.emplace_back(text);
+    }
+    return keys;
+}
+
+std::vector<std::uint32_t> make_order(std::size_t keys, unsigned seed)
+{
+    std::mt19937 random(seed);
+    std::uniform_int_distribution<std::uint32_t> any(0, static_cast<std::uint32_t>(keys - 1));
+    std::vector<std::uint32_t> order(draws);
+    std::generate(order.begin(), order.end(), [&] { return any(random); });
+    return order;
+}
+
+std::vector<rule> two_rules()
+{
+    rule minute;
+    minute.name = "minute";
+    minute.count = minute.capacity = minute.initial = 60;
+    minute.period = 60s;
+    rule day;
+    day.name = "day";
+    day.kind = algorithm::fixed_window;
+    day.count = 10'000;
+    day.period = 24h;
+    return {minute, day};
+}
+
+// Both tables hold every key before anything is timed.
+struct subject
+{
+    explicit subject(std::size_t n) : keys(make_keys(n)), order(make_order(n, 1)), store(n * 2)
+    {
+        group = store.define("user", two_rules(), start);
+        decision said[2];
+        for (const auto& key : keys) {
+            const part p{group.get(), key, {}};
+            store.take({&p, 1}, start, said);
+            bare[key] = 1;
+        }
+    }
+
+    std::vector<std::string> keys;
+    std::vector<std::uint32_t> order;
+    memory_store store;
+    std::shared_ptr<const rule_group> group;
+    boost::unordered_flat_map<std::string, std::uint64_t> bare;
+};
+
+subject& with(std::size_t n)
+{
+    static std::map<std::size_t, subject> made;
+    return made.try_emplace(n, n).first->second;
+}
+
+enum class pace
+{
+    one_at_a_time,
+    back_to_back
+};
+
+// Zero, which only the result knows: the next key cannot be fetched before it.
+template <pace Pace>
+std::size_t after(std::uint64_t result)
+{
+    return Pace == pace::one_at_a_time ? result >> 63 : 0;
+}
+
+// One pass over `count` draws. Each key is asked for every ten seconds on average, so that nearly all are admitted.
+template <pace Pace>
+void decide_pass(subject& s, std::size_t from, std::size_t count, std::int64_t tick)
+{
+    decision said[2]{};
+    const auto step = 10'000'000 / static_cast<std::int64_t>(s.keys.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto draw = (from + i + after<Pace>(said[0].remaining + said[1].remaining)) & (draws - 1);
+        const part p{s.group.get(), s.keys[s.order[draw]], {}};
+        const auto v = s.store.take({&p, 1}, start + step * microseconds{tick + static_cast<std::int64_t>(i)}, said);
+        benchmark::DoNotOptimize(v.admitted);
+        benchmark::DoNotOptimize(said);
+    }
+}
+template <pace Pace>
+void bare_pass(subject& s, std::size_t from, std::size_t count)
+{
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto draw = (from + i + after<Pace>(last)) & (draws - 1);
+        const auto found = s.bare.find(s.keys[s.order[draw]]);
+        last = ++found->second;
+        benchmark::DoNotOptimize(last);
+    }
+}
+
+std::int64_t tick = 0;
+
+template <pace Pace>
+void two_rule_decision(benchmark::State& state)
+{
+    auto& s = with(static_cast<std::size_t>(state.range(0)));
+    constexpr std::size_t batch = 1024;
+    std::size_t from = 0;
+    for (auto _ : state) {
+        decide_pass<Pace>(s, from, batch, tick);
+        from += batch;
+        tick += batch;
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
+}
+template <pace Pace>
+void find_and_increment(benchmark::State& state)
+{
+    auto& s = with(static_cast<std::size_t>(state.range(0)));
+    constexpr std::size_t batch = 1024;
+    std::size_t from = 0;
+    for (auto _ : state) {
+        bare_pass<Pace>(s, from, batch);
+        from += batch;
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
+}
+BENCHMARK(two_rule_decision<pace::one_at_a_time>)->Arg(10'000)->Arg(1'000'000);
+BENCHMARK(find_and_increment<pace::one_at_a_time>)->Arg(10'000)->Arg(1'000'000);
+BENCHMARK(two_rule_decision<pace::back_to_back>)->Arg(10'000)->Arg(1'000'000);
+BENCHMARK(find_and_increment<pace::back_to_back>)->Arg(10'000)->Arg(1'000'000);
+
+// The ratios.
+
+template <class F>
+double ns_each(std::size_t n, F f)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    f();
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+    return took.count() / static_cast<double>(n);
+}
+
+double median(std::vector<double> values)
+{
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+constexpr int repetitions = 15;
+
+template <pace Pace>
+void print_decision_ratio(std::size_t keys)
+{
+    auto& s = with(keys);
+    std::vector<double> decide, bare, ratio;
+    for (int i = 0; i < repetitions; ++i) { // side by side, so that noise meets both
+        bare.push_back(ns_each(draws, [&] { bare_pass<Pace>(s, 0, draws); }));
+        decide.push_back(ns_each(draws, [&] { decide_pass<Pace>(s, 0, draws, tick); }));
+        tick += draws;
+        ratio.push_back(decide.back() / bare.back());
+    }
+    std::printf("| two-rule decision, %7zu keys, %s | %.1f ns | find-and-increment %.1f ns | %.2f | <= 2.00 |\n", keys,
+                Pace == pace::one_at_a_time ? "one at a time" : "back to back", median(decide), median(bare),
+                median(ratio));
+}
+
+void print_bytes(std::size_t n)
+{
+    memory_store store(n);
+    const auto group = store.define("user", two_rules(), start);
+    const auto keys = make_keys(n);
+    std::size_t text = 0;
+    decision said[2];
+    for (const auto& key : keys) {
+        const part p{group.get(), key, {}};
+        store.take({&p, 1}, start, said);
+        text += key.size();
+    }
+    const auto s = store.stats();
+    std::printf("| state a key, %7lu keys | %6.1f B | text %.1f B | %.1f | <= 64 |\n",
+                static_cast<unsigned long>(s.keys), static_cast<double>(s.bytes) / static_cast<double>(s.keys),
+                static_cast<double>(text) / static_cast<double>(s.keys),
+                static_cast<double>(s.bytes - text) / static_cast<double>(s.keys));
+}
+
+void print_threads(std::size_t keys)
+{
+    auto& s = with(keys);
+    const auto run = [&](std::size_t threads) {
+        const auto each = ns_each(draws * threads, [&] {
+            std::vector<std::thread> all;
+            for (std::size_t t = 0; t < threads; ++t)
+                all.emplace_back(
+                    [&s, t, threads] { decide_pass<pace::back_to_back>(s, t * (draws / threads), draws, tick); });
+            for (auto& one : all)
+                one.join();
+        });
+        tick += draws;
+        return each;
+    };
+    std::vector<double> one, two, ratio;
+    for (int i = 0; i < repetitions; ++i) {
+        one.push_back(run(1));
+        two.push_back(run(2));
+        ratio.push_back(one.back() / two.back());
+    }
+    std::printf("| two threads, %7zu keys | %6.1f M/s | one thread %.1f M/s | %.2f | >= 1.80 |\n", keys,
+                1000 / median(two), 1000 / median(one), median(ratio));
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    if (argc == 2 && std::strcmp(argv[1], "--ratios") == 0) {
+        std::puts("| what | headgate | against | ratio | target |\n|---|---|---|---|---|");
+        print_decision_ratio<pace::one_at_a_time>(10'000);
+        print_decision_ratio<pace::one_at_a_time>(1'000'000);
+        print_decision_ratio<pace::back_to_back>(10'000);
+        print_decision_ratio<pace::back_to_back>(1'000'000);
+        print_bytes(1'000'000);
+        print_threads(10'000);
+        print_threads(1'000'000);
+        return 0;
+    }
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv))
+        return 1;
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+}

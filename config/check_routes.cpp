@@ -1,0 +1,145 @@
+// Checks across fields: upstreams, routes, answers.
+#include "config/chain_bounds.hpp"
+#include "config/checker.hpp"
+#include "config/checks.hpp"
+#include "config/rule_builder.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace headgate::config {
+
+namespace {
+
+void check_upstream(checker& c, const upstream_config& upstream, const std::string& path)
+{
+    if (!c.sound(path) || !c.sound(path + ".servers") || !c.sound(path + ".echo"))
+        return;
+    if (upstream.echo && !upstream.servers.empty())
+        c.error(path + ".servers", "an echo upstream answers by itself; remove `servers`, or `echo`");
+    else if (!upstream.echo && upstream.servers.empty())
+        c.error(path, "the upstream has no servers; write `servers: [ 127.0.0.1:9000 ]`, or `echo: true`");
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < upstream.servers.size(); ++i)
+        if (!seen.insert(upstream.servers[i].text()).second)
+            c.error(path + ".servers[" + std::to_string(i) + "]", "this server is listed twice; once is enough");
+    if (upstream.host != "keep" && upstream.host != "rewrite")
+        if (const auto complaint = check_host_pattern(upstream.host);
+            !complaint.empty() || upstream.host.starts_with("*"))
+            c.error(path + ".host", "it must be `keep`, `rewrite` or a host such as api.example.com");
+}
+
+void check_answers(checker& c, const answers_config& answers, const std::string& path)
+{
+    if (c.at.given(path + ".body") && c.at.given(path + ".body_file"))
+        c.error(path + ".body_file", "`body` is given as well; keep one of them");
+    if (c.at.given(path + ".content_type") && answers.body.empty() && answers.body_file.empty() &&
+        c.sound(path + ".body") && c.sound(path + ".body_file"))
+        c.error(path + ".content_type", "there is no body of your own to name the type of; add `body`, or remove this");
+}
+
+void check_params(checker& c, const route_match& match, const std::string& path)
+{
+    for (std::size_t i = 0; i < match.paths.size(); ++i) {
+        std::set<std::string> seen;
+        const std::string_view text = match.paths[i];
+        for (auto open = text.find('{'); open != std::string_view::npos; open = text.find('{', open + 1)) {
+            const auto name = std::string(text.substr(open + 1, text.find('}', open) - open - 1));
+            const auto listed = path + ".path[" + std::to_string(i) + "]";
+            if (!seen.insert(name).second)
+                c.error(c.at.given(listed) ? listed : path + ".path",
+                        "the parameter {" + name + "} stands twice in this path; give each its own name");
+        }
+    }
+}
+
+// A route's cost must fit the rules it is for.
+void check_cost(checker& c, const route_config& route, const std::string& path)
+{
+    if (!route.cost || !c.sound(path + ".cost"))
+        return;
+    const auto cost = certain_cost(*route.cost);
+    for (const auto& name : route.chains) {
+        const auto chain = c.config.chains.find(name);
+        if (chain == c.config.chains.end())
+            continue;
+        for (std::size_t i = 0; i < chain->second.rules.size(); ++i) {
+            const auto rule = "chains." + name + ".rules[" + std::to_string(i) + "]";
+            if (c.at.given(rule + ".limit") && !c.at.given(rule + ".cost") &&
+                cost > chain->second.rules[i].rule.limit() && c.sound(rule + ".limit"))
+                c.error(path + ".cost", "one request takes " + std::to_string(cost) + ", more than " + rule +
+                                            " ever lets pass at once; lower the cost, or raise the limit");
+        }
+    }
+}
+
+// Every rule that a request may meet has a place for its verdict.
+void check_size_of(checker& c, const route_config& route, const std::string& path)
+{
+    std::size_t rules = 0;
+    for (std::size_t i = 0; i < route.chains.size(); ++i) {
+        const auto listed = path + ".chains[" + std::to_string(i) + "]";
+        const auto place = c.at.given(listed) ? listed : path + ".chains";
+        const auto chain = c.config.chains.find(route.chains[i]);
+        const auto more = chain == c.config.chains.end() ? 0 : chain->second.rules.size();
+        if (i == max_chains_a_route)
+            c.error(place, "a route has at most " + std::to_string(max_chains_a_route) +
+                               " chains; put rules that belong together into one chain");
+        if (rules <= max_rules_a_route && rules + more > max_rules_a_route)
+            c.error(place, "the chains of the route have more than " + std::to_string(max_rules_a_route) +
+                               " rules in all; take some away");
+        rules += more;
+    }
+}
+
+void check_route(checker& c, const route_config& route, const std::string& path)
+{
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < route.chains.size(); ++i) {
+        const auto listed = path + ".chains[" + std::to_string(i) + "]";
+        const auto place = c.at.given(listed) ? listed : path + ".chains";
+        if (route.chains[i].empty())
+            continue;
+        if (!seen.insert(route.chains[i]).second)
+            c.error(place, c.quote(place, route.chains[i]) + " stands twice; a chain is charged once a request");
+        else
+            c.must_exist(c.config.chains, "chains", route.chains[i], place, c.used_chains);
+    }
+    check_size_of(c, route, path);
+    if (!route.upstream.empty())
+        c.must_exist(c.config.upstreams, "upstreams", route.upstream, path + ".upstream", c.used_upstreams);
+    if (!route.rewrite.replace_prefix.empty() && route.rewrite.strip_prefix.empty() &&
+        c.sound(path + ".rewrite.strip_prefix"))
+        c.error(path + ".rewrite.replace_prefix",
+                "this takes the place of `strip_prefix`, which is missing; say what to take off");
+    check_params(c, route.match, path + ".match");
+    check_cost(c, route, path);
+    if (route.answers)
+        check_answers(c, *route.answers, path + ".answers");
+}
+
+} // namespace
+
+void check_routes(checker& c)
+{
+    for (const auto& [name, upstream] : c.config.upstreams)
+        check_upstream(c, upstream, "upstreams." + name);
+    check_answers(c, c.config.answers, "answers");
+    if (c.config.routes.empty() && c.at.given("routes") && c.sound("routes"))
+        c.error("routes", "there is no route; add e.g. `- { name: all, upstream: demo }`");
+    std::unordered_map<std::string, std::size_t> names;
+    for (std::size_t i = 0; i < c.config.routes.size(); ++i) {
+        const auto path = "routes[" + std::to_string(i) + "]";
+        const auto& route = c.config.routes[i];
+        const auto [first, is_new] = names.emplace(route.name, i);
+        if (!is_new && !route.name.empty())
+            c.error(path + ".name",
+                    c.quote(path + ".name", route.name) + " is already the name of routes[" +
+                        std::to_string(first->second) + "] at line " +
+                        std::to_string(c.at.find("routes[" + std::to_string(first->second) + "]").line) +
+                        "; give each route its own");
+        check_route(c, route, path);
+    }
+}
+
+} // namespace headgate::config

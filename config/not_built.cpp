@@ -1,0 +1,149 @@
+#include "config/not_built.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace headgate::config {
+
+namespace {
+
+// Collects the paths at which one feature is used.
+struct finder
+{
+    const gateway_config& config;
+    std::vector<std::string> found;
+
+    void at(bool used, std::string path)
+    {
+        if (used)
+            found.push_back(std::move(path));
+    }
+    bool given(const std::string& path) const { return config.places && config.places->given(path); }
+
+    template <class Visit>
+    void each_listener(Visit visit)
+    {
+        for (std::size_t i = 0; i < config.listeners.size(); ++i)
+            visit(config.listeners[i], "listeners[" + std::to_string(i) + "]");
+    }
+    template <class Visit>
+    void each_rule(Visit visit)
+    {
+        for (const auto& [name, chain] : config.chains)
+            for (std::size_t i = 0; i < chain.rules.size(); ++i)
+                visit(chain.rules[i], "chains." + name + ".rules[" + std::to_string(i) + "]");
+    }
+    template <class Visit>
+    void each_route(Visit visit)
+    {
+        for (std::size_t i = 0; i < config.routes.size(); ++i)
+            visit(config.routes[i], "routes[" + std::to_string(i) + "]");
+    }
+    template <class Visit>
+    void each_source(Visit visit)
+    {
+        for (const auto& [name, key] : config.keys)
+            for (std::size_t i = 0; i < key.sources.size(); ++i) {
+                const auto path = "keys." + name;
+                visit(key.sources[i],
+                      (given(path + ".sources") ? path + ".sources[" : path + "[") + std::to_string(i) + "]");
+            }
+    }
+    void keys_under(const std::string& path, std::initializer_list<const char*> names)
+    {
+        for (const char* name : names)
+            at(given(path + "." + name), path + "." + name);
+    }
+};
+
+struct feature
+{
+    const char* what;
+    void (*find)(finder& f);
+};
+
+// One line a feature; the change that builds it takes its line away.
+const feature features[] = {
+    {"passing trailers on", [](finder& f) { f.at(!f.config.forwarding.trailers.empty(), "forwarding.trailers"); }},
+    {"TLS",
+     [](finder& f) {
+         f.each_listener([&](const auto& x, const auto& path) { f.at(x.tls.has_value(), path + ".tls"); });
+     }},
+    {"the PROXY protocol",
+     [](finder& f) {
+         f.each_listener([&](const auto& x, const auto& path) { f.at(x.proxy_protocol, path + ".proxy_protocol"); });
+     }},
+    {"a Redis store",
+     [](finder& f) {
+         for (const auto& [name, store] : f.config.stores)
+             f.at(store.type == store_type::redis, "stores." + name);
+     }},
+    {"JWT", [](finder& f) { f.at(!f.config.jwt.empty(), "jwt"); }},
+    {"a table of API keys", [](finder& f) { f.at(!f.config.api_keys.empty(), "api_keys"); }},
+    {"limiting by plan", [](finder& f) { f.at(f.config.plans.has_value(), "plans"); }},
+    {"this source of a key",
+     [](finder& f) {
+         f.each_source([&](const key_source& x, const auto& path) {
+             f.at(x.cookie || x.query || x.path_param || x.jwt_claim || x.api_key || x.client_certificate, path);
+         });
+     }},
+    {"shaping by `delay`",
+     [](finder& f) {
+         f.each_rule([&](const auto& x, const auto& path) { f.at(x.rule.delay_after.has_value(), path + ".delay"); });
+     }},
+    {"a cost that is not a fixed number",
+     [](finder& f) {
+         f.each_rule([&](const auto& x, const auto& path) {
+             f.at(!x.cost.header.empty() || !x.cost.methods.empty() || !x.cost.settle.empty(), path + ".cost");
+         });
+     }},
+    {"charging by outcome",
+     [](finder& f) {
+         f.each_rule([&](const auto& x, const auto& path) { f.at(x.outcome.has_value(), path + ".outcome"); });
+     }},
+    {"an override of single keys",
+     [](finder& f) {
+         f.each_rule([&](const auto& x, const auto& path) { f.at(!x.overrides.empty(), path + ".overrides"); });
+     }},
+    {"a unit other than requests",
+     [](finder& f) {
+         f.each_rule([&](const auto& x, const auto& path) { f.at(x.unit != cost_unit::requests, path + ".unit"); });
+     }},
+    {"this route option",
+     [](finder& f) {
+         f.each_route([&](const auto&, const auto& path) { f.keys_under(path, {"cost", "exempt", "answers"}); });
+     }},
+    {"this dialect",
+     [](finder& f) {
+         const auto dialect = f.config.answers.dialect;
+         f.at(dialect != answer_dialect::ietf && dialect != answer_dialect::off, "answers.dialect");
+     }},
+    {"this way to answer",
+     [](finder& f) {
+         f.keys_under("answers", {"reset", "body", "body_file", "content_type", "headers", "upstream_headers",
+                                  "explain_networks", "retry_jitter"});
+     }},
+};
+
+} // namespace
+
+std::vector<problem> not_built_yet(const gateway_config& config)
+{
+    std::vector<problem> problems;
+    for (const auto& feature : features) {
+        finder f{config, {}};
+        feature.find(f);
+        const auto message =
+            std::string(feature.what) + " is not built yet in this version; remove it, or wait for a later one";
+        // A configuration that a program made, not a file, has no places.
+        for (const auto& path : f.found)
+            problems.push_back(config.places ? config.places->make(severity::error, path, message)
+                                             : problem{severity::error, {}, 0, 0, path, message});
+    }
+    std::stable_sort(problems.begin(), problems.end(), [](const problem& a, const problem& b) {
+        return std::tuple(a.file, a.line, a.column) < std::tuple(b.file, b.line, b.column);
+    });
+    return problems;
+}
+
+} // namespace headgate::config

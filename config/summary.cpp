@@ -1,0 +1,152 @@
+#include "config/summary.hpp"
+
+#include <algorithm>
+
+namespace headgate::config {
+
+namespace {
+
+std::string joined(const std::vector<std::string>& list, const char* between)
+{
+    std::string out;
+    for (const auto& item : list)
+        out += (out.empty() ? "" : between) + item;
+    return out;
+}
+
+// minute, 90s, calendar day (UTC)
+std::string period_words(const rule_config& config)
+{
+    const auto& rule = config.rule;
+    using limiter::calendar_unit;
+    const char* unit = rule.calendar == calendar_unit::day     ? "day"
+                       : rule.calendar == calendar_unit::week  ? "week"
+                       : rule.calendar == calendar_unit::month ? "month"
+                                                               : nullptr;
+    if (unit)
+        return std::string("calendar ") + unit + " (" + config.time_zone + ")";
+    static const std::pair<duration, const char*> named[] = {{1s, "second"}, {1min, "minute"},  {1h, "hour"},
+                                                             {24h, "day"},   {24h * 7, "week"}, {24h * 30, "30 days"}};
+    for (const auto& [length, name] : named)
+        if (length == rule.period)
+            return name;
+    return to_text(rule.period);
+}
+
+std::string key_words(const std::vector<std::string>& key) { return "for each " + joined(key, " and "); }
+
+std::string cost_words(const cost_config& cost)
+{
+    if (!cost.settle.empty())
+        return ", settled by " + cost.settle + " after reserving " + std::to_string(cost.reserve);
+    if (!cost.header.empty())
+        return ", each counting what " + cost.header + " says, up to " + std::to_string(cost.max);
+    if (!cost.methods.empty())
+        return ", each counting by its method";
+    if (cost.fixed && *cost.fixed != 1)
+        return ", each counting " + std::to_string(*cost.fixed);
+    return {};
+}
+
+std::string match_words(const route_match& match)
+{
+    std::string out;
+    if (!match.methods.empty())
+        out += joined(match.methods, "|") + " ";
+    out += joined(match.hosts, "|");
+    out += match.paths.empty() ? (match.hosts.empty() ? "everything" : "") : joined(match.paths, "|");
+    for (const auto& [name, value] : match.headers)
+        out += " with " + name + (value == "*" ? "" : ": " + value);
+    return out;
+}
+
+std::string store_words(const store_config& store)
+{
+    if (store.type == store_type::memory)
+        return "in memory, at most " + std::to_string(store.max_keys) + " keys" +
+               (store.snapshot ? ", kept in " + store.snapshot->path : "");
+    std::string where = store.url.socket;
+    for (const auto& server : store.url.servers)
+        where += (where.empty() ? "" : ", ") + server.text();
+    return "Redis at " + where + (store.url.tls ? " over TLS" : "") + ", waited for at most " + to_text(store.timeout) +
+           "; in an outage: " + std::string(name_of(store.outage));
+}
+
+std::string upstream_words(const upstream_config& upstream)
+{
+    if (upstream.echo)
+        return "the built-in echo";
+    std::string out;
+    for (const auto& server : upstream.servers)
+        out += (out.empty() ? "" : ", ") + server.text();
+    return out;
+}
+
+} // namespace
+
+std::string in_words(const rule_config& config)
+{
+    const auto& rule = config.rule;
+    const auto count = std::to_string(rule.count);
+    std::string out;
+    if (rule.kind == limiter::algorithm::concurrency)
+        out = count + " at the same time " + key_words(config.key);
+    else
+        out = count + " per " + period_words(config) + " " + key_words(config.key);
+    if (rule.is_bucket())
+        out += ", at most " + std::to_string(rule.capacity) + " at once";
+    if (rule.kind == limiter::algorithm::token_bucket && rule.initial != rule.capacity)
+        out += ", starting with " + std::to_string(rule.initial);
+    if (rule.delay_after)
+        out += *rule.delay_after == 0 ? ", waiting their turn beyond the first"
+                                      : ", waiting their turn beyond " + std::to_string(*rule.delay_after + 1);
+    if (rule.kind == limiter::algorithm::sliding_window || rule.kind == limiter::algorithm::sliding_log)
+        out += ", in any such stretch of time";
+    if (rule.kind == limiter::algorithm::fixed_window && rule.align == limiter::window_align::first)
+        out += ", counted from the first request";
+    out += cost_words(config.cost);
+    if (config.outcome)
+        out += ", charged by the outcome";
+    if (!config.plans.empty())
+        out += ", " + std::to_string(config.plans.size()) + (config.plans.size() == 1 ? " plan" : " plans") + " apart";
+    if (!config.overrides.empty())
+        out += ", " + std::to_string(config.overrides.size()) + " overridden";
+    if (rule.count_refused)
+        out += ", refused ones count too";
+    if (rule.shadow)
+        out += " (shadow: never refuses)";
+    return out;
+}
+
+std::string summarise(const gateway_config& config)
+{
+    std::string out = "listeners\n";
+    for (const auto& listener : config.listeners)
+        out += "  " + listener.address.text() + (listener.tls ? " (TLS)" : "") + "\n";
+    if (config.admin)
+        out += "admin\n  " + config.admin->address.text() + (config.admin->token.empty() ? "" : " (token required)") +
+               "\n";
+    if (!config.stores.empty())
+        out += "stores\n";
+    for (const auto& [name, store] : config.stores)
+        out += "  " + name + ": " + store_words(store) + "\n";
+    out += "routes, first match wins\n";
+    for (std::size_t i = 0; i < config.routes.size(); ++i) {
+        const auto& route = config.routes[i];
+        out += "  " + std::to_string(i + 1) + ". " + route.name + ": " + match_words(route.match) + " -> " +
+               (route.chains.empty() ? "no limits" : joined(route.chains, ", ")) + " -> " + route.upstream + "\n";
+    }
+    if (!config.chains.empty())
+        out += "chains, each decided at once\n";
+    for (const auto& [name, chain] : config.chains) {
+        out += "  " + name + " (store " + chain.store + ")\n";
+        for (const auto& rule : chain.rules)
+            out += "    " + rule.name + ": " + in_words(rule) + "\n";
+    }
+    out += "upstreams\n";
+    for (const auto& [name, upstream] : config.upstreams)
+        out += "  " + name + ": " + upstream_words(upstream) + "\n";
+    return out;
+}
+
+} // namespace headgate::config

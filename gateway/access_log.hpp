@@ -1,0 +1,101 @@
+// The access log of one worker: a line a request into a buffer, which goes to the writer when it is full or the worker
+// ticks. Formats are pure. Nothing here waits, reads a clock or, once warm, allocates.
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/http/buffer.hpp"
+#include "gateway/http/ip_address.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace headgate {
+
+class log_writer;
+
+// One request as the log sees it. Everything a client chose is still raw here.
+struct log_entry
+{
+    using wall_time = std::chrono::sys_time<std::chrono::microseconds>;
+    using microseconds = std::chrono::microseconds;
+    enum class verdict : std::uint8_t
+    {
+        none, // no limit was asked
+        passed,
+        refused
+    };
+
+    wall_time began{};
+    http::ip_address client;
+    std::string_view method;
+    std::string_view host;
+    std::string_view path;
+    std::string_view query; // with its "?"
+    unsigned minor_version = 1;
+    std::string_view referer, agent; // the combined format's only
+    unsigned status = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0; // head and body
+    std::uint64_t body_out = 0;
+    std::string_view route;
+    std::string_view upstream;
+    std::string_view server;
+    std::string_view request_id;
+    microseconds duration{0};
+    microseconds connect{-1};    // until a connection to the upstream had taken the request; negative: unknown
+    microseconds first_byte{-1}; // until the upstream's answer began
+    std::string_view error;      // the stable code
+    verdict limit = verdict::none;
+    std::string_view rule; // that refused
+};
+
+// A moment as text. The part above the second is made once a second.
+class log_clock
+{
+public:
+    void append_rfc3339(http::byte_buffer& out, log_entry::wall_time t); // 2026-11-10T13:55:36.123Z
+    void append_common(http::byte_buffer& out, log_entry::wall_time t);  // 10/Nov/2026:13:55:36 +0000
+
+private:
+    void read(log_entry::wall_time t);
+    std::chrono::sys_seconds second_{std::chrono::seconds{-1}};
+    std::array<char, 19> rfc3339_{};
+    std::array<char, 26> common_{};
+};
+
+// Each appends one line with its end. What a client chose is escaped (O7) and, beyond a bound, cut.
+void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock);
+void append_combined_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock);
+
+class access_log
+{
+public:
+    explicit access_log(log_writer& writer) : writer_(writer) {}
+
+    void use(const config::access_log_config& config);
+    bool is_on() const { return on_; }
+    bool wants_client_fields() const { return format_ == config::access_format::combined; }
+    void add(const log_entry& entry);
+
+    // The system's time of a steady moment; follows steps of the system's clock at the next tick.
+    log_entry::wall_time to_wall(std::chrono::steady_clock::time_point t) const
+    {
+        return log_entry::wall_time(
+            std::chrono::duration_cast<std::chrono::microseconds>(t.time_since_epoch() + offset_));
+    }
+    void tick(std::chrono::steady_clock::time_point now);
+    // Hands over what there is, as far as the writer takes it.
+    void flush();
+
+private:
+    log_writer& writer_;
+    bool on_ = false;
+    config::access_format format_ = config::access_format::json;
+    log_clock clock_;
+    http::byte_buffer lines_;
+    std::chrono::nanoseconds offset_{0};
+};
+
+} // namespace headgate

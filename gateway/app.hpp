@@ -1,0 +1,66 @@
+// Builds and owns everything: stores, runtime, workers, the logs' writer, the operators' listener. Answers signals:
+// TERM and INT drain, HUP reloads, USR1 reopens the access log, a second TERM ends at once.
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/admin.hpp"
+#include "gateway/clock.hpp"
+#include "gateway/log_writer.hpp"
+#include "gateway/metrics.hpp"
+#include "gateway/runtime.hpp"
+#include "gateway/worker.hpp"
+#include "limiter/snapshot.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace headgate {
+
+class app
+{
+public:
+    // Binds every listener before it returns; throws std::system_error when one cannot be had.
+    explicit app(config::gateway_config config);
+    ~app();
+
+    void start();
+    // Serves until a signal ends it. The exit status: 0 after a clean drain.
+    int run(const std::string& file);
+
+    // The ports the listeners got, in the order of the file.
+    const std::vector<std::uint16_t>& ports() const { return ports_; }
+    std::uint16_t admin_port() const { return admin_ ? admin_->address().port : std::uint16_t{0}; }
+    void drain();
+    void stop();
+
+    // Takes a checked configuration: limits, routes and answers change at once, nothing is dropped.
+    void reload(config::gateway_config config);
+    // The access log's file has been moved away.
+    void reopen_logs() { log_.reopen(); }
+
+private:
+    void load_snapshots();
+    bool wait_until_drained();
+    void reload_from(const std::string& file);
+    readiness is_ready() const;
+
+    gateway_clock clock_;
+    store_map stores_;
+    std::shared_ptr<const runtime> setup_;
+    log_writer log_;
+    std::vector<std::unique_ptr<worker>> workers_;
+    gateway_metrics metrics_{workers_, log_};
+    mutable std::mutex lock_;
+    std::map<std::string, std::string> failing_snapshots_; // store -> what went wrong last
+    std::vector<std::unique_ptr<limiter::snapshot_keeper>> keepers_;
+    std::vector<std::uint16_t> ports_;
+    std::atomic<bool> draining_{false};
+    std::unique_ptr<admin> admin_;
+};
+
+} // namespace headgate

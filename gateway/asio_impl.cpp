@@ -1,0 +1,2 @@
+// Asio compiled once for the whole program (BOOST_ASIO_SEPARATE_COMPILATION).
+#include <boost/asio/impl/src.hpp>

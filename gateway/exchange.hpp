@@ -1,0 +1,182 @@
+// Everything one request needs in memory: buffers, parsers, what was found out about it. Taken from the worker's pool
+// when a request begins and given back when its client falls idle, so that an idle client holds almost nothing.
+#pragma once
+
+#include "gateway/http/buffer.hpp"
+#include "gateway/http/chunk_decoder.hpp"
+#include "gateway/http/client_address.hpp"
+#include "gateway/http/framing.hpp"
+#include "gateway/http/head.hpp"
+#include "gateway/http/router.hpp"
+#include "gateway/http/target.hpp"
+#include "gateway/io.hpp"
+#include "gateway/runtime.hpp"
+#include "limiter/store.hpp"
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+namespace headgate {
+
+// What the limit step said, for the answer's fields and the log.
+struct limit_outcome
+{
+    bool refused = false;
+    limiter::microseconds retry_after{-1};
+    std::array<limiter::decision, limiter::max_decisions> decisions;
+    std::array<const limiter::rule*, limiter::max_decisions> rules; // of each decision
+    std::size_t count = 0;
+    std::vector<std::shared_ptr<const limiter::rule_group>> kept; // groups newer than the request's configuration
+
+    void clear()
+    {
+        refused = false;
+        retry_after = limiter::never;
+        count = 0;
+        kept.clear();
+    }
+};
+
+// The keys of one chain for this request, as parts the store understands. They view the exchange's key_text.
+struct asked_chain
+{
+    const ready_chain* chain = nullptr;
+    std::array<limiter::part, limiter::max_parts> parts;
+    std::array<const chain_part*, limiter::max_parts> from;
+    std::array<std::pair<std::size_t, std::size_t>, limiter::max_parts> texts; // where in key_text, and how long
+    std::size_t count = 0;
+    limiter::time_point charged_at{};
+
+    std::span<const limiter::part> view() const { return {parts.data(), count}; }
+};
+
+inline constexpr std::size_t read_size = 16 * 1024;
+
+// One piece of a request's body, as a view of the exchange's buffer.
+struct body_piece
+{
+    std::string_view data;
+    bool done = false;
+    http::http_error error = http::http_error::none;
+};
+
+// How a request ended, for the log step.
+struct request_outcome
+{
+    unsigned status = 0; // 0: nothing was answered
+    http::http_error error = http::http_error::none;
+    std::uint64_t bytes_out = 0; // to the client
+    std::uint64_t body_from = 0; // how many of them are heads
+    std::string_view server;     // of the upstream
+    steady_time asked{};         // it has the request's head
+    steady_time answered{};      // its answer began
+    steady_time ended{};
+};
+
+class upstream;
+class upstream_connection;
+
+struct exchange
+{
+    // Bytes from the client: [0, body_at) is the head, then a window of body or the next request.
+    http::byte_buffer in;
+    http::byte_buffer out; // leaves in one send
+    http::request_parser parser;
+    http::chunk_decoder request_chunks;
+
+    std::shared_ptr<const runtime> setup; // the configuration this request began with
+    http::request_framing framing;
+    http::request_target target;
+    http::byte_buffer path_scratch;
+    std::string_view path;      // normalised
+    http::byte_buffer path_out; // rewritten for the upstream
+    std::string_view host;
+    http::route_match match;
+    const ready_route* route = nullptr;
+    http::client_address client;
+
+    // The upstream's side, in forward.
+    http::byte_buffer answer_in; // bytes from the upstream: its head, then a window of its body
+    http::response_parser answer_parser;
+    http::chunk_decoder answer_chunks;
+    http::response_framing answer_framing;
+    unsigned interim_heads = 0;   // 1xx before the answer
+    http::byte_buffer body_out;   // the beginning of a body that has to be chunked anew
+    http::byte_buffer upload_out; // the rest of it
+    http::byte_buffer interim_out;
+    std::shared_ptr<upstream> via;
+
+    http::byte_buffer key_text;
+    std::size_t asked_count = 0;    // chains that were charged
+    http::byte_buffer body_text;    // of an answer of our own
+    http::byte_buffer limit_fields; // RateLimit lines, ready to be inserted
+
+    std::size_t body_at = 0;                           // where the body's window begins in `in`
+    std::size_t body_read = 0;                         // how far the window has been used
+    std::uint64_t body_left = 0;                       // of a body with a length
+    std::uint64_t body_bytes = 0;                      // seen so far
+    std::chrono::steady_clock::duration body_waited{}; // for the client to send it
+    bool body_done = false;
+    bool continue_sent = false;
+    steady_time began{};
+    request_outcome outcome;
+
+    // Large and not always touched: last, so that the rest stays together.
+    limit_outcome limit;
+    std::array<asked_chain, config::max_chains_a_route> asked;
+
+    const http::request_head& head() const { return parser.head(); }
+    const http::response_head& answer() const { return answer_parser.head(); }
+
+    std::array<char, 128> request_id{};
+    std::size_t request_id_size = 0;
+    std::string_view request_id_header; // empty: none is sent
+    std::string_view request_id_view() const { return {request_id.data(), request_id_size}; }
+
+    // An answer goes out next; the first `head_size` bytes of it are its head.
+    void begin_answer(unsigned status, std::size_t head_size)
+    {
+        outcome.status = status;
+        outcome.body_from = outcome.bytes_out + head_size;
+    }
+
+    // Forgets the request, keeps what the client sent after it.
+    void next_request()
+    {
+        const auto rest = in.size() - body_read;
+        if (rest > 0 && body_read > 0)
+            std::memmove(in.data(), in.data() + body_read, rest);
+        in.truncate(rest);
+        reset();
+    }
+    void reset()
+    {
+        parser.reset();
+        body_at = body_read = 0;
+        body_bytes = body_left = 0;
+        body_waited = {};
+        body_done = false;
+        continue_sent = false;
+        route = nullptr;
+        path = host = {};
+        outcome = {};
+        asked_count = 0;
+        match.route = http::route_match::none;
+        match.allowed_methods = 0;
+        via.reset();
+        limit.clear();
+        limit_fields.clear();
+        out.clear();
+    }
+};
+
+// What of the body has arrived and was not taken yet; nothing when more must be read first.
+body_piece take_ready_body(exchange& x, std::uint64_t body_limit);
+
+// Whether a client has been waited for longer than `grace` and a second for every `rate` bytes that came (O5). No rate,
+// no hurry.
+bool is_too_slow(std::chrono::steady_clock::duration waited, std::uint64_t bytes,
+                 std::chrono::steady_clock::duration grace, std::uint64_t rate);
+
+} // namespace headgate

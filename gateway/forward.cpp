@@ -1,0 +1,282 @@
+#include "gateway/forward.hpp"
+
+#include "gateway/answers.hpp"
+#include "gateway/echo.hpp"
+#include "gateway/http/hop_headers.hpp"
+#include "gateway/http/upgrade.hpp"
+#include "gateway/relay.hpp"
+#include "gateway/session.hpp"
+#include "gateway/upstream.hpp"
+#include "gateway/watch_client.hpp"
+
+namespace headgate {
+
+namespace {
+
+using http::http_error;
+
+constexpr unsigned most_interim = 10; // 1xx heads before the answer
+
+// The path as the upstream is to see it. A prefix is stripped from the plain form that was routed; what is left still
+// begins with a slash.
+std::string_view forwarded_path(exchange& x)
+{
+    const auto& route = *x.route->config;
+    const auto path = route.path == config::forward_path::as_received ? x.target.path : x.path;
+    const auto& strip = route.rewrite.strip_prefix;
+    if (strip.empty() && route.rewrite.replace_prefix.empty())
+        return path;
+    if (!path.starts_with(strip))
+        return path;
+    x.path_out.clear();
+    x.path_out.append(route.rewrite.replace_prefix);
+    const auto rest = path.substr(strip.size());
+    const bool slash_before = x.path_out.view().ends_with('/');
+    if (!rest.starts_with('/') && !slash_before)
+        x.path_out.append('/');
+    x.path_out.append(rest.starts_with('/') && slash_before ? rest.substr(1) : rest);
+    return x.path_out.view();
+}
+
+http::forwarded_for forwarded_for(config::x_forwarded mode)
+{
+    switch (mode) {
+    case config::x_forwarded::replace:
+        return http::forwarded_for::replace;
+    case config::x_forwarded::off:
+        return http::forwarded_for::off;
+    case config::x_forwarded::append:
+        break;
+    }
+    return http::forwarded_for::append;
+}
+
+std::string_view upstream_host(const exchange& x, const upstream_connection& link)
+{
+    const auto& choice = x.via->config().host;
+    if (choice == "keep")
+        return x.host;
+    return choice == "rewrite" ? x.via->server_name(link.server()) : std::string_view(choice);
+}
+
+void build_head(session& client, exchange& x, const upstream_connection& link, bool websocket)
+{
+    const auto& rules = x.setup->config.forwarding;
+    http::address_text peer_text;
+    const bool writes_forwarded = rules.x_forwarded_headers != config::x_forwarded::off;
+    x.out.clear();
+    http::build_upstream_head(x.out, x.head(),
+                              {
+                                  .path = forwarded_path(x),
+                                  .query = x.target.query,
+                                  .host = upstream_host(x, link),
+                                  .body = x.framing.body,
+                                  .connection = &x.framing.connection,
+                                  .peer = http::format_address(client.peer(), peer_text),
+                                  .scheme = "http",
+                                  .original_host = x.host,
+                                  .peer_trusted = x.client.peer_trusted,
+                                  .x_forwarded_for = forwarded_for(rules.x_forwarded_headers),
+                                  .x_forwarded_proto = writes_forwarded,
+                                  .x_forwarded_host = writes_forwarded,
+                                  .forwarded = rules.forwarded,
+                                  .via = rules.via == "off" ? std::string_view{} : std::string_view(rules.via),
+                                  .request_id_header = x.request_id_header,
+                                  .request_id = x.request_id_view(),
+                                  .edits = &x.route->request_edits,
+                                  .max_forwards = x.framing.max_forwards,
+                                  .accepts_trailers = false, // trailers are dropped, so none are promised (A12)
+                                  .websocket = websocket,
+                                  .keep_underscore_names = rules.underscores == config::underscore_headers::keep,
+                              });
+}
+
+// What keeps a request from being forwarded at all.
+http_error check_forward(exchange& x, http::upgrade_kind& upgrade)
+{
+    const auto& via = x.setup->config.forwarding.via;
+    if (via != "off" && http::passed_through(x.head().fields, via))
+        return http_error::loop_detected;
+    return http::read_upgrade(x.head(), x.framing, upgrade);
+}
+
+// Reads one head from the upstream, interim or final.
+task<http_error> read_answer_head(session& client, exchange& x, upstream_connection& link)
+{
+    for (;;) {
+        if (!x.answer_in.empty()) {
+            const auto state = x.answer_parser.feed(x.answer_in.view());
+            if (state == http::parse_state::done)
+                co_return http::frame_response(x.head().method_number, x.answer(), x.answer_framing);
+            if (state == http::parse_state::failed)
+                co_return x.answer_parser.error();
+        }
+        const auto error = co_await link.read(x.answer_in, client.owner().buffers(), x.via->first_byte_timeout());
+        if (error) {
+            if (link.read_timed_out())
+                co_return http_error::upstream_timeout;
+            if (error == asio::error::eof)
+                co_return http_error::upstream_closed;
+            co_return http_error::upstream_reset;
+        }
+    }
+}
+
+void drop_answer_head(exchange& x)
+{
+    const auto used = x.answer_parser.consumed();
+    std::memmove(x.answer_in.data(), x.answer_in.data() + used, x.answer_in.size() - used);
+    x.answer_in.truncate(x.answer_in.size() - used);
+    x.answer_parser.reset();
+}
+
+// The upstream's 101 answers this client's handshake and no other: all that follows passes unseen (C7).
+bool accepts(const exchange& x)
+{
+    const auto* key = x.head().fields.find(http::field_id::sec_websocket_key);
+    return key && http::accepts_websocket(x.answer(), x.answer_framing.connection, key->value);
+}
+
+// Reads the final head; 1xx before it go to a client that understands them (C5).
+task<http_error> read_answer(session& client, exchange& x, upstream_connection& link, bool websocket)
+{
+    x.answer_parser.reset();
+    for (; x.interim_heads <= most_interim; ++x.interim_heads) {
+        const auto error = co_await read_answer_head(client, x, link);
+        if (error != http_error::none || !x.answer_framing.interim)
+            co_return error;
+        if (x.answer().status == 101)
+            co_return websocket&& accepts(x) ? http_error::none : http_error::upstream_unasked_upgrade;
+        if (x.head().minor_version == 1) {
+            x.interim_out.clear();
+            http::build_client_head(x.interim_out, x.answer(), {.connection = &x.answer_framing.connection});
+            const bool sent = co_await client.send(x.interim_out.view());
+            if (!sent)
+                co_return http_error::client_gone;
+        }
+        drop_answer_head(x);
+    }
+    co_return http_error::upstream_too_many_interim;
+}
+
+// The part of the body that came with the head, framed for the upstream; what is left is streamed later.
+http_error take_first_body(session& client, exchange& x, std::string_view& out)
+{
+    out = {};
+    x.body_out.clear();
+    if (x.framing.body.kind == http::body_kind::length) {
+        const auto piece = take_ready_body(x, client.limits().limits.body.bytes);
+        out = piece.data; // straight from where it was read to
+        return piece.error;
+    }
+    const auto error = append_ready_chunks(client, x, x.body_out);
+    out = x.body_out.view();
+    return error;
+}
+
+struct sent_request
+{
+    upstream_connection* link = nullptr;
+    http_error error = http_error::none;
+};
+
+// Sends the request and reads the answer's head, on a second connection when the first one failed harmlessly (C10).
+task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload, bool websocket)
+{
+    std::string_view first_body;
+    if (const auto error = take_first_body(client, x, first_body); error != http_error::none)
+        co_return sent_request{.error = error};
+    const bool all_in_hand = x.body_done;
+    std::uint32_t avoid = http::upstream_pool::nothing;
+    for (unsigned attempt = 0;; ++attempt) {
+        const auto got = co_await x.via->checkout(client, avoid);
+        http::failed_attempt failure{
+            .method = x.head().method_number, .body_replayable = all_in_hand, .retries = attempt};
+        http_error error = got.error;
+        x.answer_in.clear();
+        x.interim_heads = 0;
+        if (got.connection) {
+            auto& link = *got.connection;
+            avoid = link.server();
+            x.outcome.server = x.via->server_name(avoid);
+            build_head(client, x, link, websocket);
+            failure.reused_connection = got.reused;
+            auto body = first_body;
+            http::join_small(x.out, body);
+            const bool sent = co_await link.send(x.out.view(), body, x.via->idle_timeout());
+            failure.request_bytes_sent = x.out.size() + body.size();
+            error = sent ? http_error::none : http_error::upstream_reset;
+            if (sent) {
+                if (!x.body_done)
+                    upload.begin(client, x, link);
+                watch_client watch(client, link);
+                x.outcome.asked = watch.armed_at();
+                error = co_await read_answer(client, x, link, websocket);
+                if (watch.client_is_gone())
+                    error = http_error::client_gone;
+            }
+            if (error == http_error::none) {
+                x.outcome.answered = std::chrono::steady_clock::now();
+                co_return sent_request{&link};
+            }
+            failure.response_bytes_received = x.interim_heads + x.answer_in.size(); // an interim answer is one too
+            const auto from_client = co_await upload.end(client, link);
+            if (from_client != http_error::none)
+                error = from_client;
+            x.via->discard(link);
+        } else {
+            failure.connected = false;
+            failure.body_replayable = true; // nothing was sent, so all of it is still in hand or on its way
+        }
+        const bool upstream_failed = http::describe(error).to_blame == http::culprit::upstream;
+        if (upstream_failed)
+            client.owner().metrics().of_upstream(x.via->name()).failures.add();
+        const bool again = error != http_error::upstream_timeout && error != http_error::client_gone &&
+                           error != http_error::upstream_busy && upstream_failed && http::may_retry(failure);
+        if (!again)
+            co_return sent_request{.error = error};
+    }
+}
+
+} // namespace
+
+task<bool> forward(session& client, exchange& x)
+{
+    if (x.route->upstream->echo) {
+        const bool told = co_await tell_to_continue(client, x);
+        if (!told)
+            co_return false;
+        const bool again = co_await answer_with_echo(client, x);
+        co_return again;
+    }
+    http::upgrade_kind upgrade = http::upgrade_kind::none;
+    if (const auto error = check_forward(x, upgrade); error != http_error::none) {
+        const bool again = co_await answer_error(client, x, error);
+        co_return again;
+    }
+    if (x.framing.max_forwards == std::uint64_t{0}) {
+        const bool again = co_await answer_empty(client, x);
+        co_return again;
+    }
+    x.via = client.owner().upstream_of(x);
+    const bool told = co_await tell_to_continue(client, x);
+    if (!told)
+        co_return false;
+    const bool websocket = upgrade == http::upgrade_kind::websocket;
+    uploading upload;
+    const auto sent = co_await ask_upstream(client, x, upload, websocket);
+    if (!sent.link) {
+        if (sent.error == http_error::client_gone)
+            co_return false;
+        const bool again = co_await answer_error(client, x, sent.error);
+        co_return again;
+    }
+    if (websocket && x.answer().status == 101) {
+        co_await relay_tunnel(client, x, *sent.link);
+        co_return false;
+    }
+    const bool again = co_await relay_answer(client, x, *sent.link, upload);
+    co_return again;
+}
+
+} // namespace headgate

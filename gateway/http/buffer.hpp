@@ -1,0 +1,110 @@
+// One flat, growing run of bytes: heads and small answers are written into it and leave in one send. It keeps its
+// capacity when cleared, so a warm connection allocates nothing. Not a queue: nothing is ever taken from its front.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace headgate::http {
+
+class byte_buffer
+{
+public:
+    byte_buffer() = default;
+    explicit byte_buffer(std::size_t capacity) { reserve(capacity); }
+    byte_buffer(byte_buffer&& other) noexcept
+        : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)),
+          capacity_(std::exchange(other.capacity_, 0))
+    {}
+    byte_buffer& operator=(byte_buffer&& other) noexcept
+    {
+        bytes_ = std::move(other.bytes_);
+        size_ = std::exchange(other.size_, 0);
+        capacity_ = std::exchange(other.capacity_, 0);
+        return *this;
+    }
+
+    char* data() noexcept { return bytes_.get(); }
+    const char* data() const noexcept { return bytes_.get(); }
+    std::size_t size() const noexcept { return size_; }
+    bool empty() const noexcept { return size_ == 0; }
+    std::size_t capacity() const noexcept { return capacity_; }
+    std::string_view view() const noexcept { return {bytes_.get(), size_}; }
+
+    void clear() noexcept { size_ = 0; }
+    // Gives the memory back: for a connection that falls idle.
+    void release() noexcept
+    {
+        bytes_.reset();
+        size_ = capacity_ = 0;
+    }
+    // Only ever shortens.
+    void truncate(std::size_t size) noexcept { size_ = std::min(size_, size); }
+
+    void reserve(std::size_t capacity)
+    {
+        if (capacity > capacity_)
+            grow(capacity);
+    }
+
+    // Room for `extra` bytes after the end; what was written there counts once `commit` is called.
+    char* prepare(std::size_t extra)
+    {
+        if (capacity_ - size_ < extra)
+            grow(size_ + extra);
+        return bytes_.get() + size_;
+    }
+    void commit(std::size_t written) noexcept { size_ += written; }
+
+    void append(std::string_view text)
+    {
+        if (text.empty())
+            return;
+        std::memcpy(prepare(text.size()), text.data(), text.size());
+        size_ += text.size();
+    }
+    void append(char c)
+    {
+        *prepare(1) = c;
+        ++size_;
+    }
+    template <class... Parts>
+    requires(sizeof...(Parts) > 1) void append(const Parts&... parts) { (append(parts), ...); }
+    void append_number(std::uint64_t value)
+    {
+        char* at = prepare(20);
+        size_ += static_cast<std::size_t>(std::to_chars(at, at + 20, value).ptr - at);
+    }
+
+private:
+    void grow(std::size_t wanted)
+    {
+        const auto capacity = std::max({wanted, capacity_ * 2, std::size_t{256}});
+        std::unique_ptr<char[]> larger(new char[capacity]); // not value-initialised: every byte is written first
+        if (size_ != 0)
+            std::memcpy(larger.get(), bytes_.get(), size_);
+        bytes_ = std::move(larger);
+        capacity_ = capacity;
+    }
+
+    std::unique_ptr<char[]> bytes_;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;
+};
+
+// Copies a small body behind its head: one flat piece costs the kernel less than two.
+inline void join_small(byte_buffer& head, std::string_view& body)
+{
+    constexpr std::size_t small = 1024;
+    if (head.empty() || body.size() > small)
+        return;
+    head.append(body);
+    body = {};
+}
+
+} // namespace headgate::http

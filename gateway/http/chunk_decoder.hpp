@@ -1,0 +1,94 @@
+// The chunked transfer coding, decoded strictly and without I/O: bytes in, views of body data out (A8-A11, P4).
+// Extensions are checked and dropped; trailers are kept apart and never become headers (A12).
+#pragma once
+
+#include "gateway/http/errors.hpp"
+#include "gateway/http/field_block.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace headgate::http {
+
+struct chunk_limits
+{
+    std::size_t extensions = 4096; // bytes in all chunks of one body
+    std::size_t trailers = 65536;  // bytes of the trailer section
+    std::size_t trailer_fields = 100;
+};
+
+struct chunk_step
+{
+    enum class what : std::uint8_t
+    {
+        need_more, // all input was taken, nothing more to say
+        data,      // `data` is body; call again with the input after `consumed`
+        done,      // the body and its trailers are complete; input after `consumed` belongs to the next message
+        failed
+    };
+    what kind = what::need_more;
+    std::size_t consumed = 0; // of the input of this call; zero when it failed
+    std::string_view data;    // a view of the input
+};
+
+class chunk_decoder
+{
+public:
+    explicit chunk_decoder(const chunk_limits& limits = {}) : limits_(limits) {}
+
+    chunk_step next(std::string_view input);
+
+    // After `failed`; for an upstream's body translate it with as_upstream_error.
+    http_error error() const noexcept { return error_; }
+    // After `done`; views of the decoder's own memory, good until `reset`.
+    const field_list& trailers() const noexcept { return trailers_; }
+    void reset() noexcept;
+
+private:
+    enum class state : std::uint8_t
+    {
+        size_first, // at least one digit
+        size,
+        extension_name_first,
+        extension_name,
+        extension_value_first,
+        extension_token,
+        extension_quoted,
+        extension_escape,
+        extension_quoted_end,
+        size_line_feed,
+        data,
+        data_return,
+        data_line_feed,
+        trailers,
+        finished,
+        broken
+    };
+
+    bool take_size_byte(char c);
+    bool take_extension_byte(char c);
+    bool end_extension_or_line(char c);
+    bool fail(http_error error);
+    chunk_step read_trailers(std::string_view input, std::size_t consumed);
+
+    chunk_limits limits_;
+    state state_ = state::size_first;
+    http_error error_ = http_error::none;
+    unsigned digits_ = 0;
+    std::uint64_t left_ = 0; // of the chunk
+    std::size_t extension_bytes_ = 0;
+    byte_buffer trailer_bytes_;
+    line_reader trailer_reader_;
+    field_block trailer_block_;
+    field_list trailers_;
+};
+
+// The line before `size` bytes of data, for a body we chunk ourselves. Views `buffer`. After the data comes
+// `chunk_data_end`, after the last chunk nothing but `last_chunk`.
+using chunk_line = std::array<char, 18>;
+std::string_view format_chunk_line(std::uint64_t size, chunk_line& buffer) noexcept;
+inline constexpr std::string_view chunk_data_end = "\r\n";
+inline constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+} // namespace headgate::http

@@ -1,0 +1,35 @@
+// What a Connection header asks for, and which fields it declares to be for this hop only (RFC 9110 §7.6.1).
+#pragma once
+
+#include "gateway/http/errors.hpp"
+#include "gateway/http/field_block.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace headgate::http {
+
+struct connection_options
+{
+    bool close = false;
+    bool keep_alive = false;
+    bool upgrade = false;
+    std::uint8_t count = 0;
+    std::array<std::string_view, 16> names; // nominated fields that are not hop-by-hop anyway
+
+    std::span<const std::string_view> nominated() const noexcept { return {names.data(), count}; }
+    bool nominates(std::string_view field_name) const noexcept;
+};
+
+enum class direction : std::uint8_t
+{
+    request, // naming a protected field is an attempt to strip it: refused (C1)
+    response // an upstream may not strip one either; the naming is ignored
+};
+
+// Reads all Connection lines. `bad_connection` for a non-token, a protected name in a request, or too many names.
+http_error read_connection(const field_list& fields, direction from, connection_options& out);
+
+} // namespace headgate::http

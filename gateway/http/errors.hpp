@@ -1,0 +1,122 @@
+// Everything that can go wrong with an exchange, in one table: error -> status, stable code, title, who is to blame,
+// and whether the client's connection can go on. Clients see the code; it never changes once released.
+#pragma once
+
+#include "gateway/http/buffer.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace headgate::http {
+
+enum class http_error : std::uint8_t
+{
+    none,
+    // the client's message
+    tls_on_plain_port,
+    http2_preface,
+    bad_request_line,
+    bad_method,
+    bad_target,
+    bad_version,
+    unsupported_version,
+    bare_line_end,
+    control_byte,
+    obs_fold,
+    bad_header,
+    aliased_header,
+    bad_host,
+    bad_connection,
+    bad_content_length,
+    bad_framing,
+    unsupported_transfer_coding,
+    bad_chunk,
+    chunk_extensions_too_large,
+    trailers_too_large,
+    request_line_too_long,
+    head_too_large,
+    too_many_fields,
+    length_required,
+    body_too_large,
+    expectation_failed,
+    bad_upgrade,
+    upgrade_version,
+    bad_max_forwards,
+    bad_key,
+    missing_key,
+    head_timeout,
+    body_timeout,
+    client_gone,
+    // the gateway's own verdicts
+    no_route,
+    method_not_allowed,
+    loop_detected,
+    not_implemented,
+    internal,
+    overloaded,
+    draining,
+    // the upstream
+    upstream_busy,
+    upstream_unavailable,
+    upstream_unresolved,
+    upstream_refused,
+    upstream_tls_failed,
+    upstream_reset,
+    upstream_closed,
+    upstream_bad_head,
+    upstream_head_too_large,
+    upstream_bad_framing,
+    upstream_bad_chunk,
+    upstream_truncated,
+    upstream_unasked_upgrade,
+    upstream_too_many_interim,
+    upstream_connect_timeout,
+    upstream_timeout,
+    upstream_idle_timeout,
+    count_
+};
+
+enum class culprit : std::uint8_t
+{
+    client,
+    gateway,
+    upstream
+};
+
+struct error_info
+{
+    http_error error;
+    std::uint16_t status;
+    std::string_view code;
+    std::string_view title;
+    culprit to_blame;
+    bool closes; // the client's connection cannot be trusted any further (A15), whatever the session would like
+};
+
+const error_info& describe(http_error error) noexcept;
+
+// The same fault when an upstream sent it: its head, its framing or its chunks (D1, C13).
+http_error as_upstream_error(http_error error) noexcept;
+
+// RFC 9110's phrase, or an empty view for a status it does not name.
+std::string_view reason_phrase(unsigned status) noexcept;
+
+struct error_response_options
+{
+    std::string_view date;       // formatted, as every Date of ours
+    std::string_view request_id; // shown in the body and, when the header is named, as a field
+    std::string_view request_id_header;
+    std::string_view detail;       // a sentence for people; never the client's bytes
+    std::string_view extra_fields; // whole lines with CRLF: Allow, Retry-After, Sec-WebSocket-Version
+    bool keep_alive = false;       // what the session would like; an error that closes wins
+    bool http_1_0 = false;         // the client must be told about keep-alive
+    bool head_request = false;     // no body, the length of the one left out
+};
+
+// Appends a complete application/problem+json answer to `out`.
+void append_error_response(byte_buffer& out, http_error error, const error_response_options& options);
+
+// Appends `text` as the inside of a JSON string; bytes that are not printable ASCII become escapes.
+void append_json_escaped(byte_buffer& out, std::string_view text);
+
+} // namespace headgate::http

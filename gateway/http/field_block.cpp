@@ -1,0 +1,108 @@
+#include "gateway/http/field_block.hpp"
+
+#include "gateway/http/text.hpp"
+
+#include <algorithm>
+
+namespace headgate::http {
+
+const field* field_list::find(field_id id) const noexcept
+{
+    if (!has(id))
+        return nullptr;
+    for (const auto& line : lines)
+        if (line.id == id)
+            return &line;
+    return nullptr;
+}
+
+const field* field_list::find(std::string_view name) const noexcept
+{
+    for (const auto& line : lines)
+        if (equals_ignoring_case(line.name, name))
+            return &line;
+    return nullptr;
+}
+
+parse_state line_reader::next(std::string_view all, std::size_t limit, http_error too_long, std::string_view& line)
+{
+    const auto end = std::min(all.size(), limit);
+    const char* const stop = find_control(all.data() + scanned_, all.data() + end);
+    scanned_ = static_cast<std::size_t>(stop - all.data());
+    // A CR that is the last byte so far may still become a line end.
+    if (scanned_ == end || (*stop == '\r' && scanned_ + 1 == end))
+        return end == limit ? fail(too_long) : parse_state::need_more;
+    if (*stop == '\n')
+        return fail(http_error::bare_line_end);
+    if (*stop != '\r')
+        return fail(http_error::control_byte);
+    if (stop[1] != '\n')
+        return fail(http_error::bare_line_end);
+    line = all.substr(line_, scanned_ - line_);
+    line_ = scanned_ += 2;
+    return parse_state::done;
+}
+
+parse_state field_block::feed(std::string_view all, line_reader& reader, const limits& limit, field_list& out)
+{
+    for (;;) {
+        // Before the rest of the line is here: a folded line continues the one above, which other parsers would join.
+        if (reader.offset() < std::min(all.size(), limit.end) && is_blank(all[reader.offset()])) {
+            error_ = http_error::obs_fold;
+            return parse_state::failed;
+        }
+        std::string_view line;
+        const auto state = reader.next(all, limit.end, limit.too_large, line);
+        if (state != parse_state::done) {
+            error_ = reader.error();
+            return state;
+        }
+        if (line.empty())
+            return parse_state::done;
+        error_ = add_line(line, limit, out);
+        if (error_ != http_error::none)
+            return parse_state::failed;
+    }
+}
+
+http_error field_block::add_line(std::string_view line, const limits& limit, field_list& out)
+{
+    std::size_t colon = plain_name_size(line.data(), line.data() + line.size());
+    unsigned seen = 0;
+    if (colon == 0) {
+        // The CR after the line ends the loop: it is no token byte.
+        const char* at = line.data();
+        for (unsigned kind; ((kind = detail::classes[static_cast<unsigned char>(*at)]) & detail::token_byte) != 0; ++at)
+            seen |= kind;
+        colon = static_cast<std::size_t>(at - line.data());
+        if (colon == 0 || *at != ':')
+            return http_error::bad_header;
+    }
+    const bool underscore = (seen & detail::underscore_byte) != 0;
+    if (out.lines.size() == limit.lines)
+        return limit.too_many;
+    const auto name = line.substr(0, colon);
+    if (underscore && limit.refuse_imitations && imitates_protected_field(name))
+        return http_error::aliased_header;
+    const auto id = find_field_id(name);
+    out.lines.push_back({name, trim(line.substr(colon + 1)), id, underscore});
+    out.present |= bit(id);
+    return http_error::none;
+}
+
+std::string_view rebase(std::string_view view, const char* from, const char* to) noexcept
+{
+    // The old bytes may be gone already, so the distance is taken between numbers, not between pointers.
+    const auto offset = reinterpret_cast<std::uintptr_t>(view.data()) - reinterpret_cast<std::uintptr_t>(from);
+    return view.empty() ? std::string_view{} : std::string_view{to + offset, view.size()};
+}
+
+void rebase(field_list& fields, const char* from, const char* to) noexcept
+{
+    for (auto& line : fields.lines) {
+        line.name = rebase(line.name, from, to);
+        line.value = rebase(line.value, from, to);
+    }
+}
+
+} // namespace headgate::http

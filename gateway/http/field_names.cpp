@@ -1,0 +1,143 @@
+#include "gateway/http/field_names.hpp"
+
+#include "gateway/http/text.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace headgate::http {
+
+namespace {
+
+struct known_name
+{
+    std::string_view name; // lower case
+    field_id id;
+};
+
+using enum field_id;
+
+constexpr known_name names[] = {
+    {"authorization", authorization},
+    {"connection", connection},
+    {"content-length", content_length},
+    {"content-type", content_type},
+    {"cookie", cookie},
+    {"date", date},
+    {"expect", expect},
+    {"forwarded", forwarded},
+    {"host", host},
+    {"http2-settings", http2_settings},
+    {"keep-alive", keep_alive},
+    {"max-forwards", max_forwards},
+    {"proxy-authenticate", proxy_authenticate},
+    {"proxy-authorization", proxy_authorization},
+    {"proxy-connection", proxy_connection},
+    {"ratelimit", ratelimit},
+    {"ratelimit-limit", ratelimit_limit},
+    {"ratelimit-policy", ratelimit_policy},
+    {"ratelimit-remaining", ratelimit_remaining},
+    {"ratelimit-reset", ratelimit_reset},
+    {"referer", referer},
+    {"retry-after", retry_after},
+    {"sec-websocket-accept", sec_websocket_accept},
+    {"sec-websocket-extensions", sec_websocket_extensions},
+    {"sec-websocket-key", sec_websocket_key},
+    {"sec-websocket-protocol", sec_websocket_protocol},
+    {"sec-websocket-version", sec_websocket_version},
+    {"server", server},
+    {"te", te},
+    {"trailer", trailer},
+    {"transfer-encoding", transfer_encoding},
+    {"upgrade", upgrade},
+    {"user-agent", user_agent},
+    {"via", via},
+    {"x-forwarded-for", x_forwarded_for},
+    {"x-forwarded-host", x_forwarded_host},
+    {"x-forwarded-port", x_forwarded_port},
+    {"x-forwarded-proto", x_forwarded_proto},
+    {"x-ratelimit-limit", x_ratelimit_limit},
+    {"x-ratelimit-remaining", x_ratelimit_remaining},
+    {"x-ratelimit-reset", x_ratelimit_reset},
+    {"x-real-ip", x_real_ip},
+    {"x-request-id", x_request_id},
+};
+constexpr std::size_t longest = 24;
+constexpr std::size_t buckets = 128;
+
+// Perfect over the names above: no two of them share a bucket (checked below, at compile time).
+constexpr std::size_t bucket_of(std::size_t size, char first, char late, char last)
+{
+    const auto fold = [](char c) { return static_cast<std::size_t>(static_cast<unsigned char>(c) | 0x20U); };
+    return (size + fold(first) * 19 + fold(late) * 25 + fold(last)) % buckets;
+}
+constexpr std::size_t bucket_of(std::string_view name)
+{
+    return bucket_of(name.size(), name.front(), name[name.size() * 3 / 4], name.back());
+}
+
+struct name_table
+{
+    std::array<std::uint8_t, buckets> row{}; // 1-based; 0 is no name
+    bool perfect = true;
+};
+consteval name_table make_table()
+{
+    name_table table;
+    std::uint8_t at = 0;
+    for (const auto& known : names) {
+        auto& row = table.row[bucket_of(known.name)];
+        table.perfect = table.perfect && row == 0 && known.name.size() <= longest;
+        row = ++at;
+    }
+    return table;
+}
+constexpr auto table = make_table();
+static_assert(table.perfect, "two field names share a bucket: change the multipliers of bucket_of");
+
+// Only for names of token bytes: there, setting 0x20 folds letters and cannot make another byte look like a letter, a
+// digit or "-".
+bool same_token(std::string_view token, std::string_view lower) noexcept
+{
+    std::uint8_t differs = 0;
+    for (std::size_t i = 0; i < lower.size(); ++i)
+        differs |= static_cast<std::uint8_t>((static_cast<unsigned char>(token[i]) | 0x20U) ^
+                                             static_cast<unsigned char>(lower[i]));
+    return differs == 0;
+}
+
+} // namespace
+
+field_id find_field_id(std::string_view name) noexcept
+{
+    if (name.size() < 2 || name.size() > longest)
+        return other;
+    const auto row = table.row[bucket_of(name)];
+    if (row == 0)
+        return other;
+    const auto& known = names[row - 1];
+    return known.name.size() == name.size() && same_token(name, known.name) ? known.id : other;
+}
+
+bool imitates_protected_field(std::string_view name) noexcept
+{
+    if (name.size() > longest || name.find('_') == std::string_view::npos)
+        return false;
+    char dashed[longest];
+    for (std::size_t i = 0; i < name.size(); ++i)
+        dashed[i] = name[i] == '_' ? '-' : name[i];
+    return is_protected(find_field_id({dashed, name.size()}));
+}
+
+bool imitates(std::string_view name, std::string_view guarded) noexcept
+{
+    if (name.size() != guarded.size() || equals_ignoring_case(name, guarded))
+        return false;
+    const auto fold = [](char c) { return c == '_' ? '-' : to_lower(c); };
+    for (std::size_t i = 0; i < name.size(); ++i)
+        if (fold(name[i]) != fold(guarded[i]))
+            return false;
+    return true;
+}
+
+} // namespace headgate::http

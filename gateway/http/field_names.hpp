@@ -1,0 +1,83 @@
+// The header fields the gateway acts on, as small numbers. Everything else is `other` and is only passed on.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace headgate::http {
+
+enum class field_id : std::uint8_t
+{
+    other,
+    authorization,
+    connection,
+    content_length,
+    content_type,
+    cookie,
+    date,
+    expect,
+    forwarded,
+    host,
+    http2_settings,
+    keep_alive,
+    max_forwards,
+    proxy_authenticate,
+    proxy_authorization,
+    proxy_connection,
+    ratelimit,
+    ratelimit_limit,
+    ratelimit_policy,
+    ratelimit_remaining,
+    ratelimit_reset,
+    referer,
+    retry_after,
+    sec_websocket_accept,
+    sec_websocket_extensions,
+    sec_websocket_key,
+    sec_websocket_protocol,
+    sec_websocket_version,
+    server,
+    te,
+    trailer,
+    transfer_encoding,
+    upgrade,
+    user_agent,
+    via,
+    x_forwarded_for,
+    x_forwarded_host,
+    x_forwarded_port,
+    x_forwarded_proto,
+    x_ratelimit_limit,
+    x_ratelimit_remaining,
+    x_ratelimit_reset,
+    x_real_ip,
+    x_request_id,
+    count_
+};
+static_assert(static_cast<unsigned>(field_id::count_) <= 64, "a head remembers which are present in one word");
+
+constexpr std::uint64_t bit(field_id id) { return std::uint64_t{1} << static_cast<unsigned>(id); }
+
+// Case-insensitive.
+field_id find_field_id(std::string_view name) noexcept;
+
+// A field that frames a message or says who sent it. A client may neither strip one by naming it in Connection (C1) nor
+// slip in a second spelling of it (B29).
+constexpr bool is_protected(field_id id)
+{
+    using enum field_id;
+    constexpr std::uint64_t protected_ids = bit(authorization) | bit(connection) | bit(content_length) |
+                                            bit(content_type) | bit(cookie) | bit(date) | bit(expect) | bit(forwarded) |
+                                            bit(host) | bit(max_forwards) | bit(transfer_encoding) | bit(via) |
+                                            bit(x_forwarded_for) | bit(x_forwarded_host) | bit(x_forwarded_port) |
+                                            bit(x_forwarded_proto) | bit(x_real_ip) | bit(x_request_id);
+    return (protected_ids & bit(id)) != 0;
+}
+
+// Whether `name` reads as a protected field once a CGI-like upstream has turned "_" and "-" into one letter (B29).
+bool imitates_protected_field(std::string_view name) noexcept;
+
+// The same question about one name of the configuration, such as the header an API key is read from.
+bool imitates(std::string_view name, std::string_view guarded) noexcept;
+
+} // namespace headgate::http

@@ -1,0 +1,256 @@
+#include "gateway/http/hop_headers.hpp"
+
+#include "gateway/http/text.hpp"
+
+#include <cstring>
+
+namespace headgate::http {
+
+namespace {
+
+using enum field_id;
+
+// Never relayed as received: hop-by-hop, or written anew.
+constexpr std::uint64_t rewritten = bit(connection) | bit(content_length) | bit(http2_settings) | bit(keep_alive) |
+                                    bit(proxy_authenticate) | bit(proxy_connection) | bit(te) | bit(trailer) |
+                                    bit(transfer_encoding) | bit(upgrade);
+constexpr std::uint64_t rewritten_in_requests = rewritten | bit(host) | bit(expect) | bit(proxy_authorization);
+constexpr std::uint64_t websocket_fields = bit(sec_websocket_accept) | bit(sec_websocket_extensions) |
+                                           bit(sec_websocket_key) | bit(sec_websocket_protocol) |
+                                           bit(sec_websocket_version);
+constexpr std::uint64_t rate_limit_fields = bit(ratelimit) | bit(ratelimit_limit) | bit(ratelimit_policy) |
+                                            bit(ratelimit_remaining) | bit(ratelimit_reset) | bit(x_ratelimit_limit) |
+                                            bit(x_ratelimit_remaining) | bit(x_ratelimit_reset);
+
+void append_field(byte_buffer& out, std::string_view name, std::string_view value)
+{
+    char* at = out.prepare(name.size() + value.size() + 4);
+    std::memcpy(at, name.data(), name.size());
+    at += name.size();
+    *at++ = ':';
+    *at++ = ' ';
+    if (!value.empty())
+        std::memcpy(at, value.data(), value.size());
+    at += value.size();
+    *at++ = '\r';
+    *at++ = '\n';
+    out.commit(name.size() + value.size() + 4);
+}
+
+void append_number_field(byte_buffer& out, std::string_view name, std::uint64_t value)
+{
+    out.append(name, ": ");
+    out.append_number(value);
+    out.append("\r\n");
+}
+
+// The ids that are left out of a request whatever their value.
+std::uint64_t dropped_ids(const upstream_head_options& options)
+{
+    auto dropped = rewritten_in_requests;
+    if (options.keep_proxy_authorization)
+        dropped &= ~bit(proxy_authorization);
+    if (!options.websocket)
+        dropped |= websocket_fields;
+    if (options.x_forwarded_for != forwarded_for::off)
+        dropped |= bit(x_forwarded_for);
+    // From a trusted peer these are facts about the hop before; from anybody else they are claims (C3).
+    if (!options.peer_trusted)
+        dropped |=
+            bit(x_forwarded_proto) | bit(x_forwarded_host) | bit(x_forwarded_port) | bit(x_real_ip) | bit(forwarded);
+    if (options.forwarded)
+        dropped |= bit(forwarded);
+    if (options.max_forwards)
+        dropped |= bit(max_forwards);
+    if (!options.request_id_header.empty())
+        dropped |= bit(find_field_id(options.request_id_header)) & ~bit(other);
+    return dropped;
+}
+
+// All lines of a list-valued field as one list, ready for one more item.
+void append_joined(byte_buffer& out, const field_list& fields, field_id id)
+{
+    if (!fields.has(id))
+        return;
+    for (const auto& line : fields.lines)
+        if (line.id == id && !line.value.empty())
+            out.append(line.value, ", ");
+}
+
+bool is_ipv6_text(std::string_view address) { return address.find(':') != std::string_view::npos; }
+
+void append_forwarding(byte_buffer& out, const field_list& fields, const upstream_head_options& options)
+{
+    if (options.x_forwarded_for != forwarded_for::off) {
+        out.append("X-Forwarded-For: ");
+        if (options.x_forwarded_for == forwarded_for::append)
+            append_joined(out, fields, x_forwarded_for);
+        out.append(options.peer, "\r\n");
+    }
+    if (options.x_forwarded_proto && !(options.peer_trusted && fields.has(x_forwarded_proto)))
+        append_field(out, "X-Forwarded-Proto", options.scheme);
+    if (options.x_forwarded_host && !options.original_host.empty() &&
+        !(options.peer_trusted && fields.has(x_forwarded_host)))
+        append_field(out, "X-Forwarded-Host", options.original_host);
+    if (!options.forwarded)
+        return;
+    out.append("Forwarded: ");
+    if (options.peer_trusted)
+        append_joined(out, fields, field_id::forwarded);
+    const bool v6 = is_ipv6_text(options.peer);
+    out.append("for=", v6 ? "\"[" : "", options.peer, v6 ? "]\"" : "", ";proto=", options.scheme);
+    if (!options.original_host.empty())
+        out.append(";host=\"", options.original_host, '"');
+    out.append("\r\n");
+}
+
+// Connection, TE and Upgrade for the next hop: a sender of TE must name it in Connection (RFC 9110 §10.1.4).
+void append_upstream_hop_fields(byte_buffer& out, const upstream_head_options& options)
+{
+    if (options.accepts_trailers)
+        out.append("TE: trailers\r\n");
+    if (options.websocket)
+        out.append("Upgrade: websocket\r\nConnection: upgrade", options.accepts_trailers ? ", te" : "", "\r\n");
+    else if (!options.keep_alive)
+        out.append("Connection: close", options.accepts_trailers ? ", te" : "", "\r\n");
+    else if (options.accepts_trailers)
+        out.append("Connection: te\r\n");
+}
+
+void append_framing(byte_buffer& out, const body_framing& body)
+{
+    if (body.kind == body_kind::length)
+        append_number_field(out, "Content-Length", body.length);
+    else if (body.kind == body_kind::chunked)
+        out.append("Transfer-Encoding: chunked\r\n");
+}
+
+// Whether a field that is not dropped by its id stays behind for another reason.
+bool stays_behind(const field& line, const connection_options* connection, const header_edits* edits,
+                  std::string_view request_id_header)
+{
+    return (connection != nullptr && connection->count != 0 && connection->nominates(line.name)) ||
+           (edits != nullptr && edits->removes(line.name)) ||
+           (line.id == other && !request_id_header.empty() && equals_ignoring_case(line.name, request_id_header));
+}
+
+} // namespace
+
+void header_edits::remove(std::string_view name)
+{
+    removed_.emplace_back(name);
+    removed_sizes_ |= std::uint64_t{1} << (name.size() % 64);
+}
+
+void header_edits::set(std::string_view name, std::string_view value)
+{
+    remove(name);
+    add(name, value);
+}
+
+void header_edits::add(std::string_view name, std::string_view value)
+{
+    lines_.append(name).append(": ").append(value).append("\r\n");
+}
+
+bool header_edits::removes(std::string_view name) const noexcept
+{
+    if ((removed_sizes_ >> (name.size() % 64) & 1) == 0)
+        return false;
+    for (const auto& removed : removed_)
+        if (equals_ignoring_case(removed, name))
+            return true;
+    return false;
+}
+
+void build_upstream_head(byte_buffer& out, const request_head& head, const upstream_head_options& options)
+{
+    out.append(head.method, ' ', options.path, options.query, " HTTP/1.1\r\n");
+    append_field(out, "Host", options.host);
+    const auto dropped = dropped_ids(options);
+    for (const auto& line : head.fields.lines) {
+        if ((dropped & bit(line.id)) != 0 || (line.underscore && !options.keep_underscore_names))
+            continue;
+        if (stays_behind(line, options.connection, options.edits, options.request_id_header))
+            continue;
+        append_field(out, line.name, line.value);
+    }
+    append_framing(out, options.body);
+    append_forwarding(out, head.fields, options);
+    if (options.max_forwards)
+        append_number_field(out, "Max-Forwards", *options.max_forwards == 0 ? 0 : *options.max_forwards - 1);
+    if (options.expect_continue)
+        out.append("Expect: 100-continue\r\n");
+    if (!options.via.empty())
+        out.append("Via: 1.", head.minor_version == 0 ? '0' : '1', ' ', options.via, "\r\n");
+    if (!options.request_id_header.empty())
+        append_field(out, options.request_id_header, options.request_id);
+    append_upstream_hop_fields(out, options);
+    if (options.edits != nullptr)
+        out.append(options.edits->lines());
+    out.append(options.extra_fields, "\r\n");
+}
+
+void build_client_head(byte_buffer& out, const response_head& head, const client_head_options& options)
+{
+    const bool interim = head.status < 200;
+    out.append("HTTP/1.1 ");
+    out.append_number(head.status);
+    out.append(' ', head.reason.empty() ? reason_phrase(head.status) : head.reason, "\r\n");
+    auto dropped = rewritten;
+    if (options.replaces_rate_limits)
+        dropped |= rate_limit_fields;
+    if (!options.request_id_header.empty())
+        dropped |= bit(find_field_id(options.request_id_header)) & ~bit(other);
+    for (const auto& line : head.fields.lines)
+        if ((dropped & bit(line.id)) == 0 &&
+            !stays_behind(line, options.connection, options.edits, options.request_id_header))
+            append_field(out, line.name, line.value);
+    if (options.websocket)
+        out.append("Upgrade: websocket\r\nConnection: upgrade\r\n");
+    if (interim && !options.websocket) {
+        out.append("\r\n");
+        return;
+    }
+    if (!head.fields.has(date))
+        append_field(out, "Date", options.date);
+    if (!interim) {
+        append_framing(out, options.body);
+        if (options.body.kind == body_kind::none && options.declared_length)
+            append_number_field(out, "Content-Length", *options.declared_length);
+        if (!options.keep_alive)
+            out.append("Connection: close\r\n");
+        else if (options.client_http_1_0)
+            out.append("Connection: keep-alive\r\n");
+    }
+    if (!options.via.empty())
+        out.append("Via: 1.", head.minor_version == 0 ? '0' : '1', ' ', options.via, "\r\n");
+    if (!options.request_id_header.empty())
+        append_field(out, options.request_id_header, options.request_id);
+    if (options.edits != nullptr)
+        out.append(options.edits->lines());
+    out.append(options.extra_fields, "\r\n");
+}
+
+bool passed_through(const field_list& fields, std::string_view pseudonym) noexcept
+{
+    if (!fields.has(via) || pseudonym.empty())
+        return false;
+    for (const auto& line : fields.lines) {
+        if (line.id != via)
+            continue;
+        list_items items(line.value);
+        for (std::string_view item; items.next(item);) {
+            // protocol received-by [comment]; a comma inside a comment makes items that name nobody.
+            const auto protocol = item.find_first_of(" \t");
+            if (protocol == std::string_view::npos)
+                continue;
+            const auto rest = trim(item.substr(protocol));
+            if (equals_ignoring_case(rest.substr(0, rest.find_first_of(" \t")), pseudonym))
+                return true;
+        }
+    }
+    return false;
+}
+
+} // namespace headgate::http

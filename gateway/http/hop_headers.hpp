@@ -1,0 +1,100 @@
+// Heads for the next hop, written from scratch: what is for one hop only stays behind, what the gateway says itself is
+// added, in both directions (C1-C3, C7, C12, B28, B29). Nothing of the sender's framing is ever copied (P7).
+#pragma once
+
+#include "gateway/http/buffer.hpp"
+#include "gateway/http/connection.hpp"
+#include "gateway/http/framing.hpp"
+#include "gateway/http/head.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headgate::http {
+
+// A route's header changes, prepared once. `set` replaces every line of that name, `add` leaves them.
+class header_edits
+{
+public:
+    void remove(std::string_view name);
+    void set(std::string_view name, std::string_view value);
+    void add(std::string_view name, std::string_view value);
+
+    bool empty() const noexcept { return lines_.empty() && removed_.empty(); }
+    bool removes(std::string_view name) const noexcept;
+    std::string_view lines() const noexcept { return lines_; } // whole lines with CRLF
+
+private:
+    std::vector<std::string> removed_;
+    std::uint64_t removed_sizes_ = 0; // bit (size % 64): most names are told apart by it alone
+    std::string lines_;
+};
+
+enum class forwarded_for : std::uint8_t
+{
+    append, // to what the client sent, the peer last (C3)
+    replace,
+    off // relayed as received
+};
+
+struct upstream_head_options
+{
+    std::string_view path;  // origin-form, normalised or as received
+    std::string_view query; // with its "?"
+    std::string_view host;  // for the Host field: the client's, or the rewritten one
+    body_framing body;
+    const connection_options* connection = nullptr; // of the client; names the fields to leave behind
+
+    std::string_view peer;          // the socket peer's address
+    std::string_view scheme;        // "http" or "https", as the client's connection was
+    std::string_view original_host; // what the client asked for
+    bool peer_trusted = false;      // else its X-Forwarded-Proto, -Host, -Port, X-Real-IP and Forwarded are dropped
+    forwarded_for x_forwarded_for = forwarded_for::append;
+    bool x_forwarded_proto = true;
+    bool x_forwarded_host = true;
+    bool forwarded = false; // write RFC 7239's Forwarded too
+
+    std::string_view via; // pseudonym; empty writes none
+    std::string_view request_id_header;
+    std::string_view request_id;
+    const header_edits* edits = nullptr;
+    std::string_view extra_fields; // whole lines with CRLF
+
+    std::optional<std::uint64_t> max_forwards; // as received; sent one less
+    bool accepts_trailers = false;             // TE: trailers survives
+    bool expect_continue = false;              // forward the expectation instead of answering it here
+    bool websocket = false;                    // forward the handshake
+    bool keep_alive = true;
+    bool keep_underscore_names = false; // default: dropped, as nginx does (B29)
+    bool keep_proxy_authorization = false;
+};
+
+// Appends the request's head for an upstream.
+void build_upstream_head(byte_buffer& out, const request_head& head, const upstream_head_options& options);
+
+struct client_head_options
+{
+    body_framing body;
+    std::optional<std::uint64_t> declared_length;   // relayed when there is no body: HEAD and 304 (C6)
+    const connection_options* connection = nullptr; // of the upstream
+    std::string_view date;                          // used when the upstream sent none (C12)
+    std::string_view via;
+    std::string_view request_id_header;
+    std::string_view request_id;
+    const header_edits* edits = nullptr;
+    std::string_view extra_fields;     // whole lines with CRLF, such as RateLimit
+    bool replaces_rate_limits = false; // our RateLimit fields are in extra_fields: the upstream's must go
+    bool keep_alive = true;
+    bool client_http_1_0 = false; // must be told about keep-alive
+    bool websocket = false;       // a 101 that was asked for
+};
+
+// Appends the response's head for the client; an interim (1xx) head too.
+void build_client_head(byte_buffer& out, const response_head& head, const client_head_options& options);
+
+// Our own pseudonym in Via: the request has been here before (C2).
+bool passed_through(const field_list& fields, std::string_view pseudonym) noexcept;
+
+} // namespace headgate::http

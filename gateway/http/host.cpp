@@ -1,0 +1,70 @@
+#include "gateway/http/host.hpp"
+
+#include "gateway/http/ip_address.hpp"
+#include "gateway/http/text.hpp"
+
+namespace headgate::http {
+
+namespace {
+
+constexpr std::size_t longest_name = 255;
+
+bool is_name(std::string_view text)
+{
+    for (const char c : text)
+        if (!is_class(c, detail::unreserved_byte))
+            return false;
+    // A dot alone, or two in a row, names nothing.
+    return !text.empty() && text.size() <= longest_name && text.front() != '.' &&
+           text.find("..") == std::string_view::npos;
+}
+
+bool is_bracketed_ipv6(std::string_view text)
+{
+    return text.size() > 2 && text.front() == '[' && text.back() == ']' && text.find('%') == std::string_view::npos &&
+           parse_ipv6(text.substr(1, text.size() - 2)).has_value();
+}
+
+std::string_view without_root_dot(std::string_view host)
+{
+    return host.size() > 1 && host.back() == '.' ? host.substr(0, host.size() - 1) : host;
+}
+
+} // namespace
+
+std::optional<host_port> parse_host(std::string_view text) noexcept
+{
+    const auto host_end = text.starts_with('[') ? text.find(']') : text.find(':');
+    if (text.starts_with('[') && host_end == std::string_view::npos)
+        return std::nullopt;
+    const auto cut = text.starts_with('[') ? host_end + 1 : std::min(host_end, text.size());
+    host_port result{text.substr(0, cut), {}};
+    if (!(text.starts_with('[') ? is_bracketed_ipv6(result.host) : is_name(result.host)))
+        return std::nullopt;
+    if (cut == text.size())
+        return result;
+    std::uint64_t port = 0;
+    const auto digits = text.substr(cut + 1);
+    if (text[cut] != ':' || digits.size() > 5 || !parse_decimal(digits, port) || port > 65535)
+        return std::nullopt;
+    result.port = static_cast<std::uint16_t>(port);
+    return result;
+}
+
+bool same_authority(std::string_view a, std::string_view b, std::uint16_t default_port) noexcept
+{
+    const auto left = parse_host(a), right = parse_host(b);
+    return left && right && left->port.value_or(default_port) == right->port.value_or(default_port) &&
+           equals_ignoring_case(without_root_dot(left->host), without_root_dot(right->host));
+}
+
+std::string_view routing_host(std::string_view host_and_port) noexcept
+{
+    const auto end = host_and_port.starts_with('[') ? host_and_port.find(']') : host_and_port.find(':');
+    if (end == std::string_view::npos)
+        return without_root_dot(host_and_port);
+    return host_and_port.starts_with('[') ? host_and_port.substr(0, end + 1)
+                                          : without_root_dot(host_and_port.substr(0, end));
+}
+
+} // namespace headgate::http

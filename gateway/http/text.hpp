@@ -1,0 +1,143 @@
+// Bytes of HTTP grammar: which are tokens, digits, white space; comparing and cutting without copies and without
+// locale.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace headgate::http {
+
+namespace detail {
+
+enum : std::uint8_t
+{
+    token_byte = 1,      // RFC 9110 §5.6.2 tchar
+    text_byte = 2,       // may stand in a field value: HTAB, SP, VCHAR, obs-text
+    unreserved_byte = 4, // RFC 3986 §2.3
+    path_byte = 8,       // RFC 3986 pchar and "/", without "%"
+    digit_byte = 16,
+    target_byte = 32, // VCHAR without "#" and "%": tolerated in a query
+    underscore_byte = 64,
+    path_text_byte = 128, // the same without the backslash, which some servers read as a slash
+};
+
+consteval std::array<std::uint8_t, 256> make_classes()
+{
+    std::array<std::uint8_t, 256> table{};
+    const auto mark = [&](std::string_view bytes, unsigned as) {
+        for (const char c : bytes)
+            table[static_cast<unsigned char>(c)] |= static_cast<std::uint8_t>(as);
+    };
+    for (unsigned c = 0; c < 256; ++c) {
+        if (c == '\t' || (c >= 0x20 && c != 0x7f))
+            table[c] |= text_byte;
+        if (c > 0x20 && c < 0x7f && c != '#' && c != '%')
+            table[c] |= c == '\\' ? target_byte : target_byte | path_text_byte;
+    }
+    constexpr std::string_view alnum = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    mark(alnum, token_byte | unreserved_byte | path_byte);
+    mark("!#$%&'*+-.^_`|~", token_byte);
+    mark("-._~", unreserved_byte | path_byte);
+    mark("!$&'()*+,;=:@/", path_byte);
+    mark("0123456789", digit_byte);
+    mark("_", underscore_byte);
+    return table;
+}
+
+inline constexpr auto classes = make_classes();
+
+} // namespace detail
+
+constexpr bool is_class(char c, unsigned mask) { return (detail::classes[static_cast<unsigned char>(c)] & mask) != 0; }
+constexpr bool is_token_byte(char c) { return is_class(c, detail::token_byte); }
+constexpr bool is_digit(char c) { return is_class(c, detail::digit_byte); }
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+// -1 when it is not a hexadecimal digit.
+constexpr int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    const char low = to_lower(c);
+    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+constexpr std::string_view trim(std::string_view text)
+{
+    while (!text.empty() && is_blank(text.front()))
+        text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back()))
+        text.remove_suffix(1);
+    return text;
+}
+
+constexpr bool equals_ignoring_case(std::string_view a, std::string_view b)
+{
+    if (a.size() != b.size())
+        return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (to_lower(a[i]) != to_lower(b[i]))
+            return false;
+    return true;
+}
+
+// At least one byte, all of them token bytes.
+constexpr bool is_token(std::string_view text)
+{
+    for (const char c : text)
+        if (!is_token_byte(c))
+            return false;
+    return !text.empty();
+}
+
+// 1*DIGIT and at most 2^63-1, nothing else: no sign, no space (A2, A3).
+constexpr bool parse_decimal(std::string_view text, std::uint64_t& value)
+{
+    constexpr std::uint64_t most = INT64_MAX;
+    std::uint64_t sum = 0;
+    for (const char c : text) {
+        if (!is_digit(c))
+            return false;
+        const auto digit = static_cast<std::uint64_t>(c - '0');
+        if (sum > (most - digit) / 10)
+            return false;
+        sum = sum * 10 + digit;
+    }
+    value = sum;
+    return !text.empty();
+}
+
+// The items of a comma-separated list, trimmed; empty items are skipped (RFC 9110 §5.6.1). Not for lists whose items
+// may be quoted.
+class list_items
+{
+public:
+    explicit constexpr list_items(std::string_view list) : rest_(list) {}
+
+    constexpr bool next(std::string_view& item)
+    {
+        while (!rest_.empty()) {
+            const auto comma = rest_.find(',');
+            item = trim(rest_.substr(0, comma));
+            rest_ = comma == std::string_view::npos ? std::string_view{} : rest_.substr(comma + 1);
+            if (!item.empty())
+                return true;
+        }
+        return false;
+    }
+
+private:
+    std::string_view rest_;
+};
+
+// The first byte in [at, end) that no line of a head may contain: a control byte other than HTAB. `end` if there is
+// none.
+const char* find_control(const char* at, const char* end);
+
+// How many letters, digits and "-" stand at `at` before a ":", when the ":" is among the first 16 bytes and nothing
+// else comes before it; zero when the name has to be read byte by byte. [at, end) may be read.
+std::size_t plain_name_size(const char* at, const char* end);
+
+} // namespace headgate::http

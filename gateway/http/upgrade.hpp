@@ -1,0 +1,28 @@
+// The only upgrade there is: a WebSocket handshake (C7, RFC 6455 §4). Anything else in Upgrade is stripped and the
+// request stays ordinary HTTP; h2c never gets through.
+#pragma once
+
+#include "gateway/http/framing.hpp"
+#include "gateway/http/head.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace headgate::http {
+
+enum class upgrade_kind : std::uint8_t
+{
+    none,
+    websocket
+};
+
+// `bad_upgrade` for a handshake with a wrong key or a body, `upgrade_version` for another version than 13.
+http_error read_upgrade(const request_head& head, const request_framing& framing, upgrade_kind& out);
+
+// What an upstream that knows the protocol answers to this key (base64 of SHA-1).
+std::array<char, 28> websocket_accept(std::string_view key);
+
+// Whether this 101 answers the handshake with `key`. If not, nothing may be tunnelled.
+bool accepts_websocket(const response_head& head, const connection_options& connection, std::string_view key);
+
+} // namespace headgate::http

@@ -1,0 +1,79 @@
+// The one thread that writes the access log. Workers hand it full buffers and get empty ones back; they never wait for
+// it. What it cannot write (a full disk, a closed or blocked pipe) is dropped and counted: the gateway keeps serving.
+#pragma once
+
+#include "gateway/http/buffer.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace headgate {
+
+class log_writer
+{
+public:
+    static constexpr std::size_t buffer_size = 64 * 1024; // a worker hands it over when it is about this full
+    static constexpr std::size_t most_pending = 64;       // buffers that wait to be written: 4 MiB
+    static constexpr std::size_t long_queue = 8;
+
+    log_writer() = default;
+    ~log_writer() { stop(); }
+    log_writer(const log_writer&) = delete;
+    log_writer& operator=(const log_writer&) = delete;
+
+    // A file, "-" (standard output) or "off". Throws std::system_error, and writes on where it did, when the file
+    // cannot be opened.
+    void use(const std::string& path);
+    // The file may have been moved away: opens it by its name again.
+    void reopen();
+    // Writes what is pending, for a second at most.
+    void stop();
+
+    // From any worker. Takes the lines and leaves an empty buffer; false, and nothing changes, when too much is
+    // pending.
+    // A buffer that is not full yet gets no place in a long queue.
+    bool take(http::byte_buffer& lines);
+    // Gives up on whole lines, and counts them.
+    void drop(std::string_view lines, std::string why);
+    std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+private:
+    void run();
+    void change_file();
+    void write(std::string_view lines);
+    bool wait_until_writable();
+    void report();
+
+    std::mutex lock_; // over the next block
+    std::condition_variable wake_;
+    std::array<http::byte_buffer, most_pending> pending_; // a ring
+    std::size_t first_ = 0, count_ = 0;
+    std::vector<http::byte_buffer> spare_;
+    std::string path_ = "off";
+    int next_file_ = -1;
+    bool has_next_file_ = false;
+    std::string why_; // lines were dropped last
+
+    std::atomic<bool> reopen_{false};
+    std::atomic<bool> stopping_{false};
+    std::atomic<std::uint64_t> dropped_{0};
+    std::chrono::steady_clock::time_point give_up_at_{}; // set before stopping_
+
+    // Only the writer's thread.
+    int file_ = -1;
+    bool is_plain_file_ = false;
+    bool torn_ = false; // the last line that was written lacks its end
+    std::uint64_t reported_ = 0;
+    std::chrono::steady_clock::time_point next_report_{};
+    std::thread thread_;
+};
+
+} // namespace headgate

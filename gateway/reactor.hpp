@@ -1,0 +1,168 @@
+// Readiness for the sockets of the request path. Asio's own reactor asks the kernel again before every wait; this one
+// remembers what edge-triggered epoll has said: a read that came up short waits without another system call
+// (docs/decisions/0004-reactor.md). Its epoll set is one descriptor of the worker's io_context, which stays the event
+// loop.
+#pragma once
+
+#include "gateway/frame_pool.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <sys/epoll.h>
+#include <vector>
+
+namespace headgate {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using executor = asio::io_context::executor_type;
+
+struct io_result
+{
+    error_code error;
+    std::size_t bytes = 0;
+};
+
+class tcp_socket;
+
+// Whose events come first when many sockets are ready. Clients wait for upstreams: what was begun is finished before
+// more is begun, so that few requests are under way at a time, their memory is still in the cache, and few upstream
+// connections do the work.
+enum class socket_turn
+{
+    first,
+    after_others
+};
+
+class reactor
+{
+public:
+    explicit reactor(asio::io_context& io);
+    // Watches nothing any more; the io_context may run out of work.
+    void stop();
+
+    // co_await reactor.others_first(): goes on from the event loop, after whoever else is ready.
+    auto others_first() { return yielding{*this}; }
+
+private:
+    friend class tcp_socket;
+    static constexpr std::size_t batch = 256;
+
+    struct yielding
+    {
+        reactor& in;
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<> waiting) { in.resume_later(waiting); }
+        void await_resume() const noexcept {}
+    };
+
+    void wait();
+    void handle_ready();
+    bool handle_some();
+    void push_waiting(tcp_socket& s, std::uint32_t events);
+    void drop_waiting(tcp_socket& s);
+    void resume_later(std::coroutine_handle<> waiting);
+    void forget(tcp_socket& gone);
+
+    asio::io_context& io_;
+    asio::posix::basic_stream_descriptor<executor> set_;
+    std::array<epoll_event, batch> events_;
+    int next_ = 0, count_ = 0; // of the batch being handled
+    const tcp_socket* handled_ = nullptr;
+    // Sockets of the later turn that are ready, in order of arrival.
+    tcp_socket* first_waiting_ = nullptr;
+    tcp_socket* last_waiting_ = nullptr;
+    bool is_coming_back_ = false;
+    std::vector<std::coroutine_handle<>> resumed_, resuming_;
+};
+
+// A non-blocking descriptor, a stream or a listening socket. One coroutine may read and one may write at a time. It
+// stays where it is: the kernel holds its address.
+class tcp_socket
+{
+public:
+    explicit tcp_socket(reactor& in, socket_turn when = socket_turn::first)
+        : reactor_(in), waits_(when == socket_turn::after_others)
+    {}
+    ~tcp_socket() { close(); }
+    tcp_socket(const tcp_socket&) = delete;
+    tcp_socket& operator=(const tcp_socket&) = delete;
+
+    // Takes over an open, non-blocking descriptor. False when the kernel will not watch it; it is closed then.
+    bool adopt(int fd, bool also_writable = false);
+    int native_handle() const { return fd_; }
+    bool is_open() const { return fd_ >= 0; }
+    // Who waits gets operation_aborted, soon, from the event loop.
+    void cancel();
+    void close();
+
+    // co_await socket.read_some(...): what is there, or waits for it. The end of the stream is asio::error::eof.
+    auto read_some(char* at, std::size_t most) { return read_operation{*this, at, most}; }
+    // What is there; nothing when a read would wait, and the next until_readable does wait.
+    std::optional<io_result> read_now(char* at, std::size_t most)
+    {
+        return readable_ && try_read(at, most) ? std::optional(read_result_) : std::nullopt;
+    }
+    // Waits until a read might not have to; takes nothing, needs no buffer. A socket that is new, or whose last read
+    // filled its buffer, is only believed to be readable: read_now tells.
+    auto until_readable() { return read_operation{*this, nullptr, 0}; }
+    // A listening socket has nobody left to accept: the next wait is for an edge.
+    void exhausted() { readable_ = ended_; }
+    // After a send that the kernel did not take all of, or while connecting.
+    auto until_writable() { return write_operation{*this}; }
+
+    // Sends what the kernel takes at once; false when the connection is broken. What is left stays in the views.
+    bool send_now(std::string_view& first, std::string_view& second);
+
+private:
+    friend class reactor;
+
+    struct read_operation
+    {
+        tcp_socket& socket;
+        char* at;
+        std::size_t most;
+        bool await_ready() { return socket.readable_ && socket.try_read(at, most); }
+        void await_suspend(std::coroutine_handle<> waiting)
+        {
+            socket.read_at_ = at;
+            socket.read_most_ = most;
+            socket.reader_ = waiting;
+        }
+        io_result await_resume() const { return socket.read_result_; }
+    };
+    struct write_operation
+    {
+        tcp_socket& socket;
+        bool await_ready() const { return !socket.watch_writable(); }
+        void await_suspend(std::coroutine_handle<> waiting) { socket.writer_ = waiting; }
+        io_result await_resume() const { return socket.write_result_; }
+    };
+
+    bool try_read(char* at, std::size_t most);
+    bool watch_writable();
+    void on_events(std::uint32_t events);
+
+    reactor& reactor_;
+    int fd_ = -1;
+    bool readable_ = true; // nothing says that a read would wait
+    bool ended_ = false;   // the peer has finished or failed: no further edge will say so
+    bool writable_watched_ = false;
+    const bool waits_;
+    std::uint32_t waiting_events_ = 0; // not 0: in the reactor's list
+    tcp_socket *earlier_ = nullptr, *later_ = nullptr;
+    std::coroutine_handle<> reader_, writer_;
+    char* read_at_ = nullptr;
+    std::size_t read_most_ = 0;
+    io_result read_result_, write_result_;
+};
+
+} // namespace headgate

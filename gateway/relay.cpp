@@ -1,0 +1,326 @@
+#include "gateway/relay.hpp"
+
+#include "gateway/http/hop_headers.hpp"
+#include "gateway/watch_client.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace headgate {
+
+namespace {
+
+using http::body_kind;
+using http::http_error;
+
+// What framing a window of chunks anew can add: a line and an end for a chunk that began before the window, an end for
+// one that goes on after it, the last chunk. Every other chunk came with at least the framing it leaves with.
+constexpr std::size_t most_framing = 64;
+
+// How the answer's body is framed for this client.
+http::body_framing client_framing(const exchange& x)
+{
+    const auto& from = x.answer_framing.body;
+    if (from.kind == body_kind::none || from.kind == body_kind::length)
+        return from;
+    return {x.head().minor_version == 1 ? body_kind::chunked : body_kind::until_close};
+}
+
+enum class body_end
+{
+    complete,
+    client_gone,
+    cut // the upstream ended too early or sent nonsense
+};
+
+// The part of the answer's body between `from` and the end of answer_in, framed for the client. Appends to x.out what
+// must be framed anew; a body that passes as it is comes back in `plain`.
+bool take_ready_answer(exchange& x, std::size_t from, body_kind to, std::uint64_t& left, std::string_view& plain,
+                       bool& done)
+{
+    auto ready = x.answer_in.view().substr(from);
+    plain = {};
+    switch (x.answer_framing.body.kind) {
+    case body_kind::none:
+        if (!ready.empty())
+            x.answer_framing.reusable = false; // a body all the same, or its beginning (D4)
+        done = true;
+        return true;
+    case body_kind::length:
+        plain = ready.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left, ready.size())));
+        left -= plain.size();
+        done = left == 0;
+        if (plain.size() < ready.size())
+            x.answer_framing.reusable = false; // more than was announced: never somebody else's answer (D4)
+        return true;
+    case body_kind::until_close:
+        if (to == body_kind::chunked)
+            append_chunk(x.out, ready);
+        else
+            plain = ready;
+        return true;
+    case body_kind::chunked:
+        break;
+    }
+    while (!done) {
+        const auto step = x.answer_chunks.next(ready);
+        ready.remove_prefix(step.consumed);
+        if (step.kind == http::chunk_step::what::failed)
+            return false;
+        if (to == body_kind::chunked)
+            append_chunk(x.out, step.data);
+        else
+            x.out.append(step.data);
+        done = step.kind == http::chunk_step::what::done;
+        if (step.kind == http::chunk_step::what::need_more)
+            break;
+    }
+    if (done && !ready.empty())
+        x.answer_framing.reusable = false;
+    return true;
+}
+
+// Sends head and body. x.out holds the head.
+task<body_end> send_answer(session& client, exchange& x, upstream_connection& link, body_kind to)
+{
+    std::uint64_t left = x.answer_framing.body.length;
+    std::string_view plain;
+    bool done = false;
+    std::optional<watch_client<upstream_connection>> watch; // an answer that has all come needs none
+    bool sound = take_ready_answer(x, x.answer_parser.consumed(), to, left, plain, done);
+    for (;;) {
+        if (done && to == body_kind::chunked)
+            x.out.append(http::last_chunk);
+        http::join_small(x.out, plain);
+        if (!x.out.empty() || !plain.empty()) {
+            const bool sent = co_await client.send(x.out.view(), plain);
+            if (!sent)
+                co_return body_end::client_gone;
+        }
+        if (!sound)
+            co_return body_end::cut;
+        if (done)
+            co_return body_end::complete;
+        x.out.clear();
+        x.answer_in.clear();
+        if (!watch)
+            watch.emplace(client, link);
+        const auto error = co_await link.read(x.answer_in, client.owner().buffers(), x.via->idle_timeout());
+        if (error) {
+            if (watch->client_is_gone())
+                co_return body_end::client_gone;
+            if (error != asio::error::eof || x.answer_framing.body.kind != body_kind::until_close)
+                co_return body_end::cut;
+            done = true;
+            plain = {};
+            continue;
+        }
+        sound = take_ready_answer(x, 0, to, left, plain, done);
+    }
+}
+
+} // namespace
+
+void append_chunk(http::byte_buffer& out, std::string_view data)
+{
+    if (data.empty())
+        return;
+    http::chunk_line line;
+    out.append(http::format_chunk_line(data.size(), line), data, http::chunk_data_end);
+}
+
+http_error append_ready_chunks(session& client, exchange& x, http::byte_buffer& out)
+{
+    while (!x.body_done) {
+        const auto piece = take_ready_body(x, client.limits().limits.body.bytes);
+        if (piece.error != http_error::none)
+            return piece.error;
+        if (piece.data.empty() && !piece.done)
+            break;
+        append_chunk(out, piece.data);
+        if (piece.done)
+            out.append(http::last_chunk);
+    }
+    return http_error::none;
+}
+
+task<bool> tell_to_continue(session& client, exchange& x)
+{
+    if (!x.framing.expects_continue || x.body_done || x.in.size() > x.body_at)
+        co_return true;
+    x.continue_sent = true;
+    const bool sent = co_await client.send("HTTP/1.1 100 Continue\r\n\r\n");
+    co_return sent;
+}
+
+// ---- the request's body
+
+struct uploading::until_done
+{
+    uploading& upload;
+    bool await_ready() const noexcept { return !upload.running_; }
+    void await_suspend(std::coroutine_handle<> waiting) noexcept { upload.waiting_ = waiting; }
+    void await_resume() const noexcept {}
+};
+
+void uploading::begin(session& client, exchange& x, upstream_connection& to)
+{
+    running_ = true;
+    start(run(client, x, to));
+}
+
+task<void> uploading::run(session& client, exchange& x, upstream_connection& to)
+{
+    auto& framed = x.upload_out;
+    if (x.framing.body.kind == body_kind::chunked)
+        framed.reserve(read_size + most_framing); // once, whatever pieces the body comes in
+    while (!x.body_done && !stopping_) {
+        const auto piece = co_await client.read_body(x);
+        auto bytes = piece.data;
+        auto error = piece.error;
+        if (error == http_error::none && x.framing.body.kind == body_kind::chunked) {
+            framed.clear();
+            append_chunk(framed, piece.data);
+            if (piece.done)
+                framed.append(http::last_chunk);
+            error = append_ready_chunks(client, x, framed);
+            bytes = framed.view();
+        }
+        if (error != http_error::none) {
+            client_error_ = stopping_ ? http_error::none : error;
+            failed_ = true;
+            to.cancel(); // a request that will never be whole needs no answer (A8, A13)
+            break;
+        }
+        if (stopping_)
+            break;
+        const bool sent = co_await to.send(bytes, {}, x.via->idle_timeout());
+        if (!sent) { // it may have answered already and stopped listening: the answer decides
+            failed_ = true;
+            break;
+        }
+    }
+    failed_ = failed_ || !x.body_done;
+    running_ = false;
+    if (waiting_)
+        waiting_.resume();
+}
+
+task<http_error> uploading::end(session& client, upstream_connection& to)
+{
+    if (running_) {
+        stopping_ = true;
+        client.interrupt();
+        to.cancel();
+        co_await until_done{*this};
+    }
+    co_return client_error_;
+}
+
+// ---- the answer
+
+task<bool> relay_answer(session& client, exchange& x, upstream_connection& link, uploading& upload)
+{
+    auto& owner = client.owner();
+    const auto framing = client_framing(x);
+    bool keep = x.framing.keep_alive && !owner.is_draining() && framing.kind != body_kind::until_close;
+    const auto& rules = x.setup->config.forwarding;
+    x.out.clear();
+    http::build_client_head(x.out, x.answer(),
+                            {
+                                .body = framing,
+                                .declared_length = x.answer_framing.declared_length,
+                                .connection = &x.answer_framing.connection,
+                                .date = owner.http_date(),
+                                .via = rules.via == "off" ? std::string_view{} : std::string_view(rules.via),
+                                .request_id_header = x.request_id_header,
+                                .request_id = x.request_id_view(),
+                                .edits = &x.route->response_edits,
+                                .extra_fields = x.limit_fields.view(),
+                                .replaces_rate_limits = !x.limit_fields.empty(),
+                                .keep_alive = keep,
+                                .client_http_1_0 = x.head().minor_version == 0,
+                            });
+    x.begin_answer(x.answer().status, x.out.size());
+    x.answer_chunks.reset();
+    const auto how = co_await send_answer(client, x, link, framing.kind);
+
+    // An answer that is complete before the request is: nothing more of the request is wanted.
+    const auto from_client = co_await upload.end(client, link);
+    const bool whole = x.body_done && !upload.failed() && from_client == http_error::none;
+    x.outcome.ended = std::chrono::steady_clock::now();
+    if (how == body_end::complete && x.answer_framing.reusable && whole)
+        x.via->give_back(link, x.outcome.ended);
+    else
+        x.via->discard(link);
+    if (how == body_end::client_gone)
+        x.outcome.error = http_error::client_gone;
+    if (how == body_end::cut) {
+        x.outcome.error = http_error::upstream_truncated;
+        owner.metrics().of_upstream(x.via->name()).failures.add();
+        client.close_with_reset();
+    }
+    co_return keep&& how == body_end::complete&& x.body_done;
+}
+
+// ---- after a WebSocket handshake
+
+namespace {
+
+task<void> pump_up(session& client, exchange& x, upstream_connection& link, bool& done,
+                   std::coroutine_handle<>& waiting)
+{
+    // What the client sent right behind its handshake goes first.
+    const auto early = x.in.view().substr(x.body_read);
+    bool ok = co_await link.send(early, {}, x.via->idle_timeout());
+    while (ok) {
+        x.in.truncate(x.body_at);
+        const auto got = co_await client.read_raw(x);
+        if (got.error)
+            break;
+        ok = co_await link.send(x.in.view().substr(x.body_at), {}, x.via->idle_timeout());
+    }
+    link.cancel();
+    done = true;
+    if (waiting)
+        waiting.resume();
+}
+
+struct until_pumped
+{
+    bool& done;
+    std::coroutine_handle<>& waiting;
+    bool await_ready() const noexcept { return done; }
+    void await_suspend(std::coroutine_handle<> h) noexcept { waiting = h; }
+    void await_resume() const noexcept {}
+};
+
+} // namespace
+
+task<void> relay_tunnel(session& client, exchange& x, upstream_connection& link)
+{
+    x.out.clear();
+    http::build_client_head(x.out, x.answer(), {.connection = &x.answer_framing.connection, .websocket = true});
+    x.begin_answer(101, x.out.size());
+    x.in.reserve(x.body_at + read_size);
+    bool done = false;
+    std::coroutine_handle<> waiting;
+    bool ok = co_await client.send(x.out.view(), x.answer_in.view().substr(x.answer_parser.consumed()));
+    if (ok)
+        start(pump_up(client, x, link, done, waiting));
+    else
+        done = true;
+    while (ok && !done) {
+        x.answer_in.clear();
+        const auto error = co_await link.read(x.answer_in, client.owner().buffers(), x.via->tunnel_timeout());
+        if (error)
+            break;
+        ok = co_await client.send(x.answer_in.view());
+    }
+    client.interrupt();
+    link.cancel();
+    co_await until_pumped{done, waiting};
+    x.via->discard(link);
+}
+
+} // namespace headgate

@@ -1,0 +1,53 @@
+// Bodies on their way: the request's to the upstream, the answer's to the client, both at once when need be, each with
+// one window of memory and as fast as the slower side takes it.
+#pragma once
+
+#include "gateway/exchange.hpp"
+#include "gateway/http/errors.hpp"
+#include "gateway/session.hpp"
+#include "gateway/task.hpp"
+#include "gateway/upstream.hpp"
+
+#include <coroutine>
+
+namespace headgate {
+
+// The rest of a request's body, sent while the answer is awaited. Must have ended before the exchange does.
+class uploading
+{
+public:
+    void begin(session& client, exchange& x, upstream_connection& to);
+    bool is_running() const { return running_; }
+    bool failed() const { return failed_; }
+
+    // Stops it if it still runs. What the client did wrong, if anything.
+    task<http::http_error> end(session& client, upstream_connection& to);
+
+private:
+    task<void> run(session& client, exchange& x, upstream_connection& to);
+    struct until_done;
+
+    bool running_ = false;
+    bool stopping_ = false;
+    bool failed_ = false; // the upstream did not get all of it
+    http::http_error client_error_ = http::http_error::none;
+    std::coroutine_handle<> waiting_;
+};
+
+// Appends one chunk of the chunked coding; nothing for no data.
+void append_chunk(http::byte_buffer& out, std::string_view data);
+
+// Appends all that is left of the window of a chunked request body, so that many tiny chunks leave in one send; with
+// the last chunk when the body ends there.
+http::http_error append_ready_chunks(session& client, exchange& x, http::byte_buffer& out);
+
+// Says 100 to a client that waits for it before it sends its body.
+task<bool> tell_to_continue(session& client, exchange& x);
+
+// Sends the answer whose head has been read. Gives the upstream's connection back or discards it.
+task<bool> relay_answer(session& client, exchange& x, upstream_connection& link, uploading& upload);
+
+// Bytes both ways until either side ends, after a WebSocket handshake.
+task<void> relay_tunnel(session& client, exchange& x, upstream_connection& link);
+
+} // namespace headgate

@@ -1,0 +1,53 @@
+// Where one server of an upstream can be reached: its literal address, or what its name led to last. Names are looked
+// up off the worker's thread; everything here happens on it. The last good answer is kept until there is a better one.
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/deadline.hpp"
+#include "gateway/http/errors.hpp"
+#include "gateway/name_resolver.hpp"
+#include "gateway/task.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace headgate {
+
+class session;
+class worker;
+
+class server_addresses : public std::enable_shared_from_this<server_addresses>
+{
+public:
+    server_addresses(worker& owner, const config::host_port& server);
+
+    // Looks the name up, unless that was done in the last few seconds. Nothing to do for a literal address.
+    void refresh();
+    std::size_t count() const { return all_.size(); }
+    // They take turns.
+    const boost::asio::ip::tcp::endpoint& next();
+
+    // Waits for the first answer when there has been none yet. `none` when there are addresses.
+    task<http::http_error> until_known(session& client, deadline_list& within);
+    // Who waits is woken with an error.
+    void stop();
+
+private:
+    class waiter;
+
+    void receive(const name_resolver::answer& said);
+    void wake_all();
+
+    worker& worker_;
+    config::host_port server_;
+    std::vector<boost::asio::ip::tcp::endpoint> all_;
+    std::size_t turn_ = 0;
+    bool is_literal_ = false, asking_ = false, stopped_ = false;
+    steady_time asked_{};
+    std::vector<waiter*> waiting_;
+};
+
+} // namespace headgate

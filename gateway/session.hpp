@@ -1,0 +1,94 @@
+// One client connection: reads heads, hands each request to handle_request, keeps the connection as long as both sides
+// may. Owns the socket, the client's deadline and, while a request runs, an exchange. Everything happens on the
+// worker's thread.
+#pragma once
+
+#include "gateway/exchange.hpp"
+#include "gateway/http/errors.hpp"
+#include "gateway/io.hpp"
+#include "gateway/listener.hpp"
+#include "gateway/socket_deadline.hpp"
+#include "gateway/task.hpp"
+#include "gateway/worker.hpp"
+
+#include <boost/intrusive/list_hook.hpp>
+
+#include <memory>
+#include <string_view>
+
+namespace headgate {
+
+class session : public boost::intrusive::list_base_hook<>
+{
+public:
+    // Starts serving a non-blocking socket; the session ends itself.
+    static void begin(worker& owner, listener& from, int fd, const http::ip_address& peer);
+
+    worker& owner() { return worker_; }
+    const http::ip_address& peer() const { return peer_; }
+    const config::listener_config& limits() const { return listener_.config(); }
+
+    // Sends all of it. False when the client is gone or takes nothing for too long.
+    task<bool> send(std::string_view first, std::string_view second = {});
+
+    // The next piece of the request's body, once there is one.
+    task<body_piece> read_body(exchange& x);
+    // Whatever comes, behind the head: for a tunnel.
+    task<io_result> read_raw(exchange& x);
+    // Whether the rest of a body that nobody wants may be read and dropped; else the answer must close the connection.
+    bool can_drop_body(const exchange& x) const;
+    // Does so, up to a bound; false when the connection must close after all.
+    task<bool> drop_body(exchange& x);
+
+    // Ends whatever is waited for on the client's socket; nothing more can be read from it in good order.
+    void interrupt();
+    // The client has reset its connection: nobody will read an answer.
+    bool is_reset();
+    // The next close resets the connection: the client must not take a cut answer for a whole one (D3).
+    void close_with_reset();
+
+    // The worker drains: an idle client is let go now, a busy one after its answer.
+    void let_go();
+    // The worker stops: ends at once, whatever it waits for.
+    void cut();
+
+private:
+    enum class waiting_for
+    {
+        nothing,
+        request,
+        head
+    };
+    enum class head_state
+    {
+        complete,
+        refused, // error_ says why
+        gone
+    };
+
+    session(worker& owner, listener& from, const http::ip_address& peer);
+    ~session();
+    session(const session&) = delete;
+
+    task<void> serve();
+    task<head_state> read_head();
+    task<bool> wait_for_request();
+    task<bool> send_rest(std::string_view first, std::string_view second);
+    bool not_sent(std::size_t left);
+    bool has_unread() const;
+    task<void> linger();
+    void await(waiting_for what, deadline_list& within);
+    void stop_waiting();
+
+    worker& worker_;
+    listener& listener_;
+    tcp_socket socket_;
+    http::ip_address peer_;
+    socket_deadline reading_, writing_;
+    std::unique_ptr<exchange> x_;
+    waiting_for waiting_ = waiting_for::nothing;
+    bool leaving_ = false;
+    http::http_error error_ = http::http_error::none;
+};
+
+} // namespace headgate

@@ -1,0 +1,33 @@
+// A deadline that ends what a socket waits for and remembers that it did. Reading and writing at once take one each.
+#pragma once
+
+#include "gateway/deadline.hpp"
+#include "gateway/io.hpp"
+
+namespace headgate {
+
+class socket_deadline final : public deadline
+{
+public:
+    explicit socket_deadline(tcp_socket& of) : socket_(of) {}
+
+    void arm(deadline_list& within)
+    {
+        expired_ = false;
+        within.arm(*this, std::chrono::steady_clock::now());
+    }
+    bool expired() const { return expired_; }
+    void forget() { expired_ = false; }
+
+private:
+    void on_deadline() override
+    {
+        expired_ = true;
+        socket_.cancel();
+    }
+
+    tcp_socket& socket_;
+    bool expired_ = false;
+};
+
+} // namespace headgate

@@ -1,0 +1,196 @@
+#include "gateway/worker.hpp"
+
+#include "gateway/listener.hpp"
+#include "gateway/session.hpp"
+#include "gateway/upstream.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <ctime>
+#include <random>
+
+namespace headgate {
+
+namespace {
+
+// How late a deadline may be noticed.
+constexpr std::chrono::milliseconds tick_length{100};
+constexpr std::size_t most_spare = 256;
+
+} // namespace
+
+struct worker::session_list
+{
+    boost::intrusive::list<session, boost::intrusive::constant_time_size<false>> all;
+};
+
+worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log)
+    : number_(number), clock_(clock), io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO), reactor_(io_),
+      ticker_(io_.get_executor()), sessions_(std::make_unique<session_list>()), access_(log)
+{
+    adopt(std::move(setup));
+    std::random_device device;
+    id_prefix_ = std::uint64_t{device()} << 32 | device();
+}
+
+worker::~worker()
+{
+    stop();
+    join();
+}
+
+void worker::add_listener(std::unique_ptr<listener> l) { listeners_.push_back(std::move(l)); }
+
+std::unique_ptr<exchange> worker::take_exchange()
+{
+    if (spare_.empty())
+        return std::make_unique<exchange>();
+    auto x = std::move(spare_.back());
+    spare_.pop_back();
+    return x;
+}
+
+void worker::give_back(std::unique_ptr<exchange> x)
+{
+    if (spare_.size() >= most_spare)
+        return;
+    x->reset();
+    x->in.clear();
+    x->setup.reset();
+    spare_.push_back(std::move(x));
+}
+
+void worker::enter(session& s)
+{
+    sessions_->all.push_back(s);
+    counters_.connections.add();
+}
+
+void worker::leave(session& s)
+{
+    sessions_->all.erase(sessions_->all.iterator_to(s));
+    counters_.connections.subtract();
+}
+
+std::string_view worker::http_date()
+{
+    const auto now = std::chrono::floor<std::chrono::seconds>(clock_.now()).time_since_epoch().count();
+    if (now != date_second_) {
+        date_second_ = now;
+        const std::time_t t = now;
+        std::tm parts{};
+        ::gmtime_r(&t, &parts);
+        std::strftime(date_.data(), date_.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    }
+    return {date_.data(), 29};
+}
+
+void worker::new_request_id(char* out)
+{
+    constexpr char digits[] = "0123456789abcdef";
+    const auto write = [&](std::uint64_t value, std::size_t at) {
+        for (std::size_t i = 0; i < 16; ++i, value <<= 4)
+            out[at + i] = digits[value >> 60];
+    };
+    write(id_prefix_, 0);
+    write(++id_next_ * 0x9e3779b97f4a7c15u, 16); // odd multiplier: never the same twice
+}
+
+std::shared_ptr<upstream> worker::upstream_of(const exchange& x)
+{
+    if (x.setup == setup_) [[likely]]
+        return upstreams_[x.route->upstream_number];
+    // A reload came between: the request goes where its own configuration says, on connections of its own if need be.
+    return connections_to(x.setup->upstreams[x.route->upstream_number]);
+}
+
+// Those that are open, when nothing about the upstream has changed.
+std::shared_ptr<upstream> worker::connections_to(const ready_upstream& wanted)
+{
+    for (const auto& known : upstreams_) {
+        if (known && known->name() == wanted.name && known->config() == *wanted.config)
+            return known;
+    }
+    return std::make_shared<upstream>(*this, wanted.name, *wanted.config);
+}
+
+void worker::start_thread()
+{
+    thread_ = std::thread([this] {
+        start(tick());
+        for (auto& l : listeners_)
+            l->open();
+        io_.run();
+        access_.flush();
+    });
+}
+
+void worker::join()
+{
+    if (thread_.joinable())
+        thread_.join();
+}
+
+task<void> worker::tick()
+{
+    for (;;) {
+        ticker_.expires_after(tick_length);
+        const auto woken = co_await until_expired(ticker_);
+        if (woken.error || stopping_) // an expired timer is past cancelling
+            co_return;
+        const auto now = std::chrono::steady_clock::now();
+        deadlines_.sweep(now);
+        for (const auto& known : upstreams_) {
+            if (!known)
+                continue;
+            known->expire_idle();
+            auto& shown = metrics_.of_upstream(known->name());
+            shown.open.set(known->states().open_connections());
+            shown.idle.set(known->states().idle_connections());
+            shown.waiting.set(known->states().waiting());
+        }
+        access_.tick(now);
+    }
+}
+
+void worker::adopt(std::shared_ptr<const runtime> next)
+{
+    std::vector<std::shared_ptr<upstream>> reached;
+    for (const auto& wanted : next->upstreams)
+        reached.push_back(wanted.config->echo ? nullptr : connections_to(wanted));
+    upstreams_ = std::move(reached); // who still uses one that is gone keeps it until the end of its exchange
+    setup_ = std::move(next);
+    metrics_.adopt(*setup_);
+    access_.use(setup_->config.log.access);
+}
+
+void worker::use(std::shared_ptr<const runtime> next)
+{
+    asio::post(io_, [this, next = std::move(next)]() mutable { adopt(std::move(next)); });
+}
+
+void worker::drain()
+{
+    asio::post(io_, [this] {
+        draining_ = true;
+        for (auto& l : listeners_)
+            l->close();
+        for (auto& s : sessions_->all)
+            s.let_go();
+    });
+}
+
+void worker::stop()
+{
+    asio::post(io_, [this] {
+        draining_ = stopping_ = true;
+        ticker_.cancel();
+        for (auto& l : listeners_)
+            l->close();
+        for (auto& s : sessions_->all)
+            s.cut();
+        reactor_.stop();
+    });
+}
+
+} // namespace headgate

@@ -1,0 +1,116 @@
+// One thread, one event loop, and what they own: listeners' sockets, sessions, deadlines, spare exchanges, counters.
+// Nothing here is shared but the immutable runtime and the stores' shards.
+#pragma once
+
+#include "gateway/access_log.hpp"
+#include "gateway/buffer_pool.hpp"
+#include "gateway/clock.hpp"
+#include "gateway/counter.hpp"
+#include "gateway/deadline.hpp"
+#include "gateway/exchange.hpp"
+#include "gateway/io.hpp"
+#include "gateway/name_resolver.hpp"
+#include "gateway/runtime.hpp"
+#include "gateway/task.hpp"
+#include "gateway/worker_metrics.hpp"
+
+#include <boost/intrusive/list.hpp>
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace headgate {
+
+class session;
+class listener;
+class upstream;
+
+struct worker_counters
+{
+    counter connections; // open now
+    counter accepted;
+    counter refused_connections; // over a cap, or out of file descriptors
+    counter requests;            // begun
+    counter finished;
+    counter limited;  // refused by a rule
+    counter degraded; // judged by shared counters
+};
+
+class worker
+{
+public:
+    worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log);
+    ~worker();
+
+    unsigned number() const { return number_; }
+    executor get_executor() { return io_.get_executor(); }
+    reactor& sockets() { return reactor_; }
+    asio::io_context& context() { return io_; }
+    deadlines& timeouts() { return deadlines_; }
+    name_resolver& names() { return names_; }
+    const gateway_clock& clock() const { return clock_; }
+    worker_counters& counters() { return counters_; }
+    const worker_counters& counters() const { return counters_; }
+    worker_metrics& metrics() { return metrics_; }
+    const worker_metrics& metrics() const { return metrics_; }
+    access_log& access() { return access_; }
+
+    // Only on the worker's own thread, or before it runs.
+    const std::shared_ptr<const runtime>& setup() const { return setup_; }
+    void add_listener(std::unique_ptr<listener> l);
+    std::unique_ptr<exchange> take_exchange();
+    void give_back(std::unique_ptr<exchange> x);
+    buffer_pool& buffers() { return buffers_; }
+    void enter(session& s);
+    void leave(session& s);
+    bool is_draining() const { return draining_; }
+    // "Date: ..." value, made anew once a second.
+    std::string_view http_date();
+    // Writes 32 characters.
+    void new_request_id(char* out);
+    // The connections of the upstream that the request's route leads to; not for an echo.
+    std::shared_ptr<upstream> upstream_of(const exchange& x);
+    deadline_list& watch_list() { return deadlines_.list_for(std::chrono::seconds{1}); }
+
+    // From any thread.
+    void start_thread();
+    void join();
+    void use(std::shared_ptr<const runtime> next);
+    // Stops accepting; idle clients are let go, the others finish their request.
+    void drain();
+    void stop();
+    std::size_t open_sessions() const { return counters_.connections.read(); }
+
+private:
+    task<void> tick();
+    std::shared_ptr<upstream> connections_to(const ready_upstream& wanted);
+    void adopt(std::shared_ptr<const runtime> next);
+
+    unsigned number_;
+    const gateway_clock& clock_;
+    asio::io_context io_;
+    reactor reactor_; // its wait keeps the loop alive
+    steady_timer ticker_;
+    deadlines deadlines_;
+    name_resolver names_; // tells io_ what it finds, so it goes first
+    std::shared_ptr<const runtime> setup_;
+    std::vector<std::unique_ptr<listener>> listeners_;
+    std::vector<std::shared_ptr<upstream>> upstreams_; // by the runtime's number; null: an echo
+    std::vector<std::unique_ptr<exchange>> spare_;
+    buffer_pool buffers_;
+    struct session_list;
+    std::unique_ptr<session_list> sessions_;
+    worker_counters counters_;
+    worker_metrics metrics_;
+    access_log access_;
+    bool draining_ = false, stopping_ = false;
+    std::int64_t date_second_ = 0;
+    std::array<char, 32> date_{};
+    std::uint64_t id_prefix_ = 0, id_next_ = 0;
+    std::thread thread_;
+};
+
+} // namespace headgate

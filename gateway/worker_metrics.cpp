@@ -1,0 +1,71 @@
+#include "gateway/worker_metrics.hpp"
+
+#include "gateway/exchange.hpp"
+
+namespace headgate {
+
+void worker_metrics::adopt(const runtime& next)
+{
+    std::lock_guard guard(lock_);
+    std::map<std::string_view, const ready_route*> wanted;
+    for (const auto& route : next.routes)
+        wanted.emplace(route.name, &route);
+    std::erase_if(routes_, [&](const auto& known) { return !wanted.contains(known.first); });
+    for (const auto& [name, route] : wanted) {
+        auto& refused = routes_[std::string(name)].refused;
+        std::map<std::string_view, bool> rules;
+        for (const auto* chain : route->chains) {
+            for (const auto& part : chain->parts) {
+                for (const auto& member : part.group->members())
+                    rules[member.limits.limits.name] = true;
+            }
+        }
+        std::erase_if(refused, [&](const auto& known) { return !rules.contains(known.first); });
+        for (const auto& [rule, _] : rules)
+            refused[std::string(rule)];
+    }
+    std::erase_if(upstreams_, [&](const auto& known) { return !next.config.upstreams.contains(known.first); });
+    for (const auto& [name, _] : next.config.upstreams)
+        upstreams_[name];
+    by_number_.clear();
+    for (const auto& route : next.routes)
+        by_number_.push_back(&routes_.find(route.name)->second);
+    adopted_ = &next;
+}
+
+route_counters& worker_metrics::of_route(const exchange& x)
+{
+    if (!x.route)
+        return unrouted_;
+    if (x.setup.get() == adopted_)
+        return *by_number_[static_cast<std::size_t>(x.route - x.setup->routes.data())];
+    const auto known = routes_.find(x.route->name); // it began before a reload
+    return known == routes_.end() ? unrouted_ : known->second;
+}
+
+void worker_metrics::count(const exchange& x, std::chrono::microseconds took)
+{
+    auto& to = of_route(x);
+    to.answers[std::min<std::size_t>(x.outcome.status / 100, 5)].add();
+    std::size_t bucket = 0;
+    while (bucket < duration_bounds_us.size() && took.count() > duration_bounds_us[bucket])
+        ++bucket;
+    to.durations[bucket].add();
+    to.duration_sum_us.add(static_cast<std::uint64_t>(took.count()));
+    if (!x.limit.refused)
+        return;
+    for (std::size_t i = 0; i < x.limit.count; ++i) {
+        if (x.limit.decisions[i].admitted || x.limit.rules[i]->shadow)
+            continue;
+        if (const auto rule = to.refused.find(x.limit.rules[i]->name); rule != to.refused.end())
+            rule->second.add();
+    }
+}
+
+upstream_counters& worker_metrics::of_upstream(std::string_view name)
+{
+    const auto known = upstreams_.find(name);
+    return known == upstreams_.end() ? forgotten_ : known->second;
+}
+
+} // namespace headgate

@@ -1,0 +1,114 @@
+// A reload never forgets and never forgives: what a key has used under the old rule counts under the new one.
+#include "limiter/core/bucket.hpp"
+#include "limiter/core/meter.hpp"
+#include "limiter/core/sliding_log.hpp"
+#include "limiter/core/windows.hpp"
+
+namespace headgate::limiter {
+
+namespace {
+
+// An exact amount of use: tokens = parts / a_token.
+struct usage
+{
+    wide parts = 0;
+    std::uint64_t a_token = 1;
+};
+
+usage used(const meter& m, const_state s, time_point now)
+{
+    switch (m.limits.kind) {
+    case algorithm::fixed_window:
+        return {fixed_window::is_over(s, now) ? 0 : static_cast<wide>(s[1]), 1};
+    case algorithm::sliding_window:
+        return {sliding_window::estimate(m, sliding_window::at(m, s, now), now),
+                static_cast<std::uint64_t>(m.limits.period.count())};
+    case algorithm::sliding_log: {
+        const sliding_log::ring log(s);
+        wide sum = static_cast<wide>(log.sum());
+        for (auto n = sliding_log::expired(m, log, now); n > 0; --n)
+            sum -= static_cast<wide>(log.cost(n - 1));
+        return {sum, 1};
+    }
+    case algorithm::concurrency:
+        return {static_cast<wide>(s[0]), 1};
+    default:
+        return {std::max<wide>(0, bucket::load(s) - bucket::ticks(m, now)), m.ticks_a_unit};
+    }
+}
+
+// ceil(a * b / c), capped at `most`, for a * b that may not fit 128 bits.
+wide scale_up(wide a, wide b, wide c, wide most)
+{
+    const wide whole = a / c;
+    if (whole > most / std::max<wide>(1, b))
+        return most;
+    return std::min(most, whole * b + ((a % c) * b + c - 1) / c);
+}
+
+bool same_family(const rule& a, const rule& b) { return a.kind == b.kind || (a.is_bucket() && b.is_bucket()); }
+
+bool same_window(const rule& a, const rule& b)
+{
+    return a.period == b.period && a.calendar == b.calendar && a.align == b.align;
+}
+
+// The log keeps its records, as many of the newest as the new limit holds.
+void copy_log(const meter& from, const_state old, const meter& to, state fresh, time_point now)
+{
+    const sliding_log::ring log(old);
+    std::size_t first = sliding_log::expired(from, log, now);
+    sliding_log::ring out(fresh);
+    std::uint64_t kept = 0;
+    std::size_t i = log.size();
+    while (i > first && kept < to.limits.count)
+        kept += log.cost(--i);
+    for (; i < log.size(); ++i) {
+        const auto surplus = kept > to.limits.count ? kept - to.limits.count : 0;
+        kept -= surplus;
+        out.push(log.when(i), log.cost(i) - surplus);
+    }
+}
+
+} // namespace
+
+void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now)
+{
+    if (from.limits.kind == algorithm::concurrency || to.limits.kind == algorithm::concurrency) {
+        // Only requests that are really in flight will ever be released, and none of them holds a token.
+        if (from.limits.kind == to.limits.kind)
+            fresh[0] = old[0];
+        else if (to.limits.kind != algorithm::concurrency)
+            begin(to, fresh, now);
+        return;
+    }
+    if (from.limits.kind == to.limits.kind && from.limits.kind == algorithm::sliding_log)
+        return copy_log(from, old, to, fresh, now);
+    if (from.limits.kind == to.limits.kind && from.limits.kind == algorithm::sliding_window &&
+        from.limits.period == to.limits.period) {
+        auto c = sliding_window::at(from, old, now);
+        // The previous window stays whole: cut to the new limit, what has faded of it would count twice.
+        c.current = std::min(c.current, to.limits.count);
+        return sliding_window::store(fresh, c);
+    }
+
+    // The same kind of rule keeps the number used; another kind keeps the share of the limit.
+    const auto [parts, a_token] = used(from, old, now);
+    const wide limit = static_cast<wide>(to.limits.limit());
+    const wide in_old_units = same_family(from.limits, to.limits)
+                                  ? parts
+                                  : scale_up(parts, limit, static_cast<wide>(from.limits.limit()), limit * a_token);
+    if (in_old_units == 0)
+        return;
+    if (to.limits.is_bucket()) {
+        const wide level = scale_up(in_old_units, to.ticks_a_unit, a_token, to.tolerance);
+        return bucket::store(fresh, bucket::ticks(to, now) + level);
+    }
+    const auto count = static_cast<std::uint64_t>(scale_up(in_old_units, 1, a_token, limit));
+    charge(to, fresh, now, count);
+    if (to.limits.kind == algorithm::fixed_window && from.limits.kind == to.limits.kind &&
+        same_window(from.limits, to.limits))
+        fresh[0] = old[0];
+}
+
+} // namespace headgate::limiter

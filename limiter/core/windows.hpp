@@ -1,0 +1,185 @@
+// The two windows. Only meter.cpp, convert.cpp and usual.hpp include this.
+//
+// Fixed window: { end, used }. Keeping the end, not the start, makes the usual call one comparison: the calendar is
+// asked only when a new window begins. Sliding window of two counters: { start, previous, current }, estimate =
+// previous x (1 - elapsed/period) + current, compared without ever dividing. Time that runs backwards counts as no time
+// at all.
+#pragma once
+
+#include "limiter/core/calendar.hpp"
+#include "limiter/core/meter.hpp"
+
+#include <algorithm>
+
+namespace headgate::limiter {
+
+inline std::int64_t us(time_point t) { return t.time_since_epoch().count(); }
+
+namespace fixed_window {
+
+inline bool is_over(const_state s, time_point now) { return us(now) >= static_cast<std::int64_t>(s[0]); }
+
+inline decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
+{
+    const bool fresh = is_over(s, now);
+    const std::uint64_t used = fresh ? 0 : s[1];
+    const std::uint64_t limit = m.limits.count;
+    decision d{.admitted = used + cost <= limit, .limit = limit};
+    const std::uint64_t after = d.admitted ? used + cost : used;
+    d.remaining = after < limit ? limit - after : 0;
+    if (after > 0 || !d.admitted) {
+        const auto end = fresh ? window_end(m.limits, now) : time_point{microseconds{static_cast<std::int64_t>(s[0])}};
+        if (after > 0)
+            d.reset_after = end - now;
+        if (!d.admitted && cost <= limit)
+            d.retry_after = end - now;
+    }
+    return d;
+}
+
+inline void charge(const meter& m, state s, time_point now, std::uint64_t cost)
+{
+    if (cost == 0)
+        return;
+    if (is_over(s, now)) {
+        s[0] = static_cast<std::uint64_t>(us(window_end(m.limits, now)));
+        s[1] = 0;
+    }
+    s[1] = std::min(s[1] + cost, max_use);
+}
+
+inline void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost)
+{
+    // What a settled cost has overdrawn stays.
+    const auto used = is_over(s, now) ? 0 : s[1];
+    fixed_window::charge(m, s, now, used < m.limits.count ? std::min(cost, m.limits.count - used) : 0);
+}
+
+inline std::uint64_t give_back(const meter& m, state s, time_point charged_at, time_point now, std::uint64_t cost)
+{
+    // What was charged in a window that is over is forgotten already.
+    if (is_over(s, now) || us(window_end(m.limits, charged_at)) < static_cast<std::int64_t>(s[0]))
+        return 0;
+    const auto given = std::min(cost, s[1]);
+    s[1] -= given;
+    if (s[1] == 0)
+        s[0] = 0; // nobody has called: the next call may begin a window of its own
+    return given;
+}
+
+} // namespace fixed_window
+
+namespace sliding_window {
+
+struct counters
+{
+    std::int64_t start = 0;
+    std::uint64_t previous = 0, current = 0;
+};
+
+inline std::int64_t period(const meter& m) { return m.limits.period.count(); }
+
+// The counters as they stand at `now`.
+inline counters at(const meter& m, const_state s, time_point now)
+{
+    counters c{static_cast<std::int64_t>(s[0]), s[1], s[2]};
+    const auto start = us(now) - us(now) % period(m);
+    if (start <= c.start)
+        return c;
+    c.previous = start == c.start + period(m) ? c.current : 0;
+    c.current = 0;
+    c.start = start;
+    return c;
+}
+inline void store(state s, const counters& c)
+{
+    s[0] = static_cast<std::uint64_t>(c.start);
+    s[1] = c.previous;
+    s[2] = c.current;
+}
+inline std::int64_t elapsed(const counters& c, time_point now) { return std::max<std::int64_t>(0, us(now) - c.start); }
+
+// The estimate times the period: a whole number.
+inline wide estimate(const meter& m, const counters& c, time_point now)
+{
+    return static_cast<wide>(c.previous) * (period(m) - elapsed(c, now)) + static_cast<wide>(c.current) * period(m);
+}
+
+// How far into a window the part `counted` of its predecessor has faded to `room`.
+inline std::int64_t fades_at(const meter& m, std::uint64_t counted, std::uint64_t room)
+{
+    return period(m) - static_cast<std::int64_t>(static_cast<wide>(room) * period(m) / static_cast<wide>(counted));
+}
+
+inline microseconds wait(const meter& m, const counters& c, time_point now, std::uint64_t cost)
+{
+    const std::uint64_t limit = m.limits.count;
+    if (cost > limit)
+        return never;
+    if (c.current + cost <= limit) // then it is the previous window that is in the way
+        return microseconds{c.start + fades_at(m, c.previous, limit - c.current - cost) - us(now)};
+    return microseconds{c.start + period(m) + fades_at(m, c.current, limit - cost) - us(now)};
+}
+
+inline decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
+{
+    auto c = at(m, s, now);
+    const wide limit = static_cast<wide>(m.limits.count) * period(m);
+    decision d{.limit = m.limits.count};
+    d.admitted = estimate(m, c, now) + static_cast<wide>(cost) * period(m) <= limit;
+    if (!d.admitted)
+        d.retry_after = wait(m, c, now, cost);
+    else
+        c.current += cost;
+    const wide left = limit - estimate(m, c, now);
+    d.remaining = left > 0 ? static_cast<std::uint64_t>(left / period(m)) : 0;
+    if (c.current > 0)
+        d.reset_after = microseconds{c.start + 2 * period(m) - us(now)};
+    else if (c.previous > 0)
+        d.reset_after = microseconds{c.start + period(m) - us(now)};
+    return d;
+}
+
+inline void charge(const meter& m, state s, time_point now, std::uint64_t cost)
+{
+    auto c = at(m, s, now);
+    c.current = std::min(c.current + cost, max_use);
+    store(s, c);
+}
+
+inline void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost)
+{
+    auto c = at(m, s, now);
+    c.current = std::max(c.current, std::min(c.current + cost, m.limits.count));
+    store(s, c);
+}
+
+inline std::uint64_t give_back(const meter& m, state s, time_point charged_at, time_point now, std::uint64_t cost)
+{
+    auto c = at(m, s, now);
+    auto& counter = us(charged_at) >= c.start ? c.current : c.previous;
+    if (us(charged_at) < c.start - period(m))
+        return 0;
+    const auto given = std::min(cost, counter);
+    counter -= given;
+    store(s, c);
+    return given;
+}
+
+// Takes from the current window, then from what still counts of the previous one.
+inline std::uint64_t grant(const meter& m, state s, time_point now, std::uint64_t n)
+{
+    auto c = at(m, s, now);
+    const auto from_current = std::min(n, c.current);
+    c.current -= from_current;
+    const wide counts = period(m) - elapsed(c, now); // of each call of the previous window, in parts of the period
+    const wide still = static_cast<wide>(c.previous) * counts;
+    const wide asked = std::min(static_cast<wide>(n - from_current) * period(m), still);
+    c.previous -= static_cast<std::uint64_t>((asked + counts - 1) / counts);
+    store(s, c);
+    return from_current + static_cast<std::uint64_t>((asked + period(m) - 1) / period(m));
+}
+
+} // namespace sliding_window
+
+} // namespace headgate::limiter

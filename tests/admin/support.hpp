@@ -1,0 +1,54 @@
+// A log that tests can wait on, and the operators' view of a running gateway.
+#pragma once
+
+#include "tests/gateway/support.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace headgate::tests {
+
+// A folder of its own that goes away with the test.
+class temporary_folder
+{
+public:
+    temporary_folder();
+    ~temporary_folder();
+    std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+// A FIFO as the access log: reading a line waits until the gateway has written it.
+class log_pipe
+{
+public:
+    log_pipe();
+    const std::string& path() const { return path_; }
+    std::string next_line();          // without its end; empty after the time limit
+    std::string take_what_is_there(); // and goes on without waiting
+    void shrink();                    // to the least the kernel allows
+
+private:
+    temporary_folder folder_;
+    std::string path_;
+    file_descriptor fd_;
+    void read_what_is_there();
+    std::string pending_;
+    std::size_t used_ = 0; // of pending_
+};
+
+// The whole file once it holds as many lines; what there is after the time limit.
+std::string wait_for_lines(const std::string& file, std::size_t lines);
+
+// An echo gateway: /open/* unlimited, /limited/* two requests a minute for each X-API-Key, a dead upstream under /dead.
+std::string echo_configuration(const std::string& log = "", const std::string& more = "");
+
+config::gateway_config load_configuration(const std::string& yaml);
+
+std::string ask_admin(running_gateway& gateway, const std::string& path, const std::string& more_fields = "");
+// The value of one series of /metrics, written as there; -1 when it is not shown.
+double metric(running_gateway& gateway, const std::string& series);
+
+} // namespace headgate::tests

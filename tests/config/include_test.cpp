@@ -1,0 +1,66 @@
+#include "tests/config/support.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace headgate::config;
+using namespace headgate::config::testing;
+
+namespace {
+
+// A world of files that are not there.
+outside world_of(std::map<std::string, std::string> files)
+{
+    return {.variable = [](const std::string&) { return std::nullopt; },
+            .read = [files = std::move(files)](const std::filesystem::path& file, std::uintmax_t) -> file_text {
+                const auto it = files.find(file.lexically_normal().string());
+                return it == files.end() ? file_text{{}, "there is no such file"} : file_text{it->second, {}};
+            }};
+}
+
+const std::string base = "listeners: [ { address: 127.0.0.1:0 } ]\nupstreams: { demo: { echo: true } }\n";
+
+} // namespace
+
+TEST_CASE("names join, lists follow the including file's own, in order")
+{
+    const auto world = world_of({{"conf/a.yaml", "routes: [ { name: a, match: { path: /a }, upstream: extra } ]\n"},
+                                 {"conf/b.yaml", "upstreams: { extra: { echo: true } }\n"
+                                                 "routes: [ { name: b, match: { path: /b }, upstream: demo } ]\n"}});
+    const auto result = load_text(base + "include: [ a.yaml, b.yaml ]\nroutes: [ { name: own, match: { path: /o }, "
+                                         "upstream: demo } ]\n",
+                                  "conf/gateway.yaml", world);
+    CHECK(joined(result.problems) == "");
+    REQUIRE(result.config);
+    REQUIRE(result.config->routes.size() == 3);
+    CHECK(result.config->routes[0].name == "own");
+    CHECK(result.config->routes[1].name == "a");
+    CHECK(result.config->routes[2].name == "b");
+    CHECK(result.config->upstreams.size() == 2);
+}
+
+TEST_CASE("a file that includes itself is a circle of one")
+{
+    const auto result = load_text("include: me.yaml\n" + base + "routes: [ { name: r, upstream: demo } ]\n", "me.yaml",
+                                  world_of({{"me.yaml", "x"}}));
+    CHECK(joined(result.problems) ==
+          "me.yaml:1:10: include: the files include each other in a circle: me.yaml -> me.yaml\n");
+}
+
+TEST_CASE("files include files only so deep")
+{
+    std::map<std::string, std::string> files;
+    for (int i = 0; i < 20; ++i)
+        files[std::to_string(i) + ".yaml"] = "include: " + std::to_string(i + 1) + ".yaml\n";
+    const auto result = load_text(files["0.yaml"], "start.yaml", world_of(files));
+    CHECK(joined(result.problems).find("files include files more than 8 deep") != std::string::npos);
+}
+
+TEST_CASE("a setting that is not a list or a map of names may stand in one file only")
+{
+    const auto result = load_text(base + "include: a.yaml\nworkers: 2\nroutes: [ { name: r, upstream: demo } ]\n",
+                                  "g.yaml", world_of({{"a.yaml", "workers: 3\n"}}));
+    CHECK(joined(result.problems) ==
+          "a.yaml:1:1: workers: this stands in two files, first at g.yaml:4:1; keep one of them\n");
+}

@@ -1,0 +1,112 @@
+// The words of a rule become the limiter's numbers; defaults are what the model says.
+#include "config/show.hpp"
+#include "tests/config/support.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace headgate::config;
+using namespace headgate::config::testing;
+using headgate::limiter::calendar_unit;
+using namespace std::chrono_literals;
+
+namespace {
+
+headgate::limiter::rule rule_of(const std::string& words)
+{
+    const auto result = load(with_rule(words));
+    CHECK(joined(result.problems) == "");
+    REQUIRE(result.config);
+    return result.config->chains.at("api").rules.at(0).rule;
+}
+
+} // namespace
+
+TEST_CASE("burst: three vocabularies, one capacity")
+{
+    CHECK(rule_of("algorithm: token_bucket, limit: 60/minute").capacity == 60);
+    CHECK(rule_of("algorithm: token_bucket, limit: 60/minute, burst: 7").capacity == 7);
+    CHECK(rule_of("algorithm: leaky_bucket, limit: 60/minute").capacity == 1);
+    CHECK(rule_of("algorithm: leaky_bucket, limit: 60/minute, burst: 5").capacity == 6);
+    CHECK(rule_of("algorithm: leaky_bucket, limit: 30/minute, capacity: 15").capacity == 15);
+    CHECK(rule_of("algorithm: gcra, limit: 30/minute").capacity == 30);
+    CHECK(rule_of("algorithm: gcra, limit: 30/minute, burst: 15").capacity == 16);
+    CHECK(rule_of("algorithm: gcra, limit: 1 per 2s, burst: 0").capacity == 1);
+}
+
+TEST_CASE("initial is a full bucket unless it is said")
+{
+    CHECK(rule_of("algorithm: token_bucket, limit: 60/minute").initial == 60);
+    CHECK(rule_of("algorithm: token_bucket, limit: 60/minute, initial: 0").initial == 0);
+}
+
+TEST_CASE("delay: all waits beyond the first, N beyond 1 + N, none refuses")
+{
+    const std::string bucket = "algorithm: leaky_bucket, limit: 1/s, burst: 5";
+    CHECK(rule_of(bucket).delay_after == std::nullopt);
+    CHECK(rule_of(bucket + ", delay: none").delay_after == std::nullopt);
+    CHECK(rule_of(bucket + ", delay: all").delay_after == 0);
+    CHECK(rule_of(bucket + ", delay: 3").delay_after == 3);
+}
+
+TEST_CASE("day, week and month follow the calendar only in a fixed window that begins with the clock")
+{
+    CHECK(rule_of("algorithm: fixed_window, limit: 9/day").calendar == calendar_unit::day);
+    CHECK(rule_of("algorithm: fixed_window, limit: 9/day").zone == nullptr);
+    CHECK(rule_of("algorithm: fixed_window, limit: 9/day, align: first").calendar == calendar_unit::none);
+    CHECK(rule_of("algorithm: token_bucket, limit: 9/month").period == 720h);
+    CHECK(rule_of("algorithm: token_bucket, limit: 9/month").calendar == calendar_unit::none);
+    const auto paris = rule_of("algorithm: fixed_window, limit: 9/week, time_zone: Europe/Paris");
+    REQUIRE(paris.zone);
+    CHECK(paris.zone->offset_at(std::chrono::sys_days(std::chrono::year(2030) / 7 / 1)) == 2h);
+}
+
+TEST_CASE("high and low rates are taken: a million a second, one a month")
+{
+    CHECK(rule_of("algorithm: token_bucket, limit: 1000000/s").count == 1'000'000);
+    CHECK(rule_of("algorithm: gcra, limit: 8000/s").count == 8000);
+    CHECK(rule_of("algorithm: gcra, limit: 1/month").capacity == 1);
+}
+
+TEST_CASE("plans and overrides get numbers of their own; unlimited and blocked need none")
+{
+    const auto result = load_file("tests/data/config/good/full.yaml", test_world());
+    REQUIRE(result.config);
+    const auto& rule = result.config->chains.at("api").rules.at(0);
+    CHECK(rule.plan_rules.at("pro").count == 600);
+    CHECK(rule.plan_rules.at("pro").capacity == 100); // the rule's own burst
+    CHECK(!rule.plan_rules.contains("banned"));
+    CHECK(rule.override_rules.at("bob").period == 1s);
+    CHECK(!rule.override_rules.contains("alice"));
+}
+
+TEST_CASE("a route's answers are laid over the general ones")
+{
+    const auto result = load_file("tests/data/config/good/full.yaml", test_world());
+    REQUIRE(result.config);
+    const auto& answers = result.config->routes.at(0).answers;
+    REQUIRE(answers);
+    CHECK(answers->dialect == answer_dialect::envoy);
+    CHECK(answers->status == 503);
+    CHECK(answers->body == "no thanks");
+    CHECK(answers->content_type == "text/plain");
+}
+
+TEST_CASE("a chain without a store takes the only one")
+{
+    const auto result = load(with_rule("algorithm: gcra, limit: 5/s"));
+    REQUIRE(result.config);
+    CHECK(result.config->chains.at("api").store == "local");
+}
+
+TEST_CASE("a dump loads again to the same dump")
+{
+    for (const char* file : {"gateway.yaml", "tests/data/config/good/full.yaml"}) {
+        CAPTURE(file);
+        const auto first = load_file(file, test_world());
+        REQUIRE(first.config);
+        const auto again = load_text(dump(*first.config), "dump.yaml", test_world());
+        CHECK(joined(again.problems) == "");
+        REQUIRE(again.config);
+        CHECK(dump(*again.config) == dump(*first.config));
+    }
+}

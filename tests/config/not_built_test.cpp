@@ -1,0 +1,27 @@
+#include "config/not_built.hpp"
+#include "tests/config/support.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace headgate::config;
+using namespace headgate::config::testing;
+
+TEST_CASE("what gateway.yaml uses is built")
+{
+    const auto result = load_file("gateway.yaml", test_world());
+    REQUIRE(result.config);
+    CHECK(joined(not_built_yet(*result.config)) == "");
+}
+
+TEST_CASE("a feature that is configured but not built is an error at its place, never ignored")
+{
+    const auto result = load_file("tests/data/config/good/full.yaml", test_world());
+    REQUIRE(result.config);
+    const auto problems = not_built_yet(*result.config);
+    CHECK(has_errors(problems));
+    for (const auto& p : problems) {
+        CAPTURE(to_string(p));
+        CHECK(p.line > 0);
+        CHECK(p.message.find("is not built yet in this version; remove it") != std::string::npos);
+    }
+}

@@ -1,0 +1,86 @@
+// One contract, every store: what the rows of behaviours.md ask of a store, free of how it keeps its counters. Time is
+// always an argument. A store under test is a factory; test executables say which ones they have.
+#pragma once
+
+#include "limiter/store.hpp"
+#include "tests/support/rules.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headgate::testing {
+
+// One key of a chain: the group of rules that look at it, and what each of them charges (none: 1 each).
+struct ask
+{
+    std::string group;
+    std::string key;
+    std::vector<std::uint64_t> costs = {};
+};
+using chain = std::vector<ask>;
+
+struct answer
+{
+    bool admitted = false;
+    bool blocked = false;
+    bool shadow_refused = false;
+    microseconds retry_after{-1};
+    microseconds delay{0};
+    time_point charged_at{};
+    std::vector<decision> decisions; // part by part, rule by rule
+};
+
+class limiter_under_test
+{
+public:
+    virtual ~limiter_under_test() = default;
+
+    virtual void define(const std::string& group, std::vector<rule> rules, time_point now) = 0;
+    virtual answer take(const chain& asked, time_point now) = 0;
+    virtual answer look(const chain& asked, time_point now) = 0;
+    virtual void give_back(const chain& asked, time_point charged_at, time_point now) = 0;
+    virtual answer reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id) = 0;
+    virtual bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) = 0;
+    virtual void expire(time_point now) = 0;
+
+    virtual std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) = 0;
+    virtual bool reset(const std::string& group, const std::string& key, time_point now) = 0;
+    virtual bool block(const std::string& group, const std::string& key, time_point until, time_point now) = 0;
+    virtual bool unblock(const std::string& group, const std::string& key, time_point now) = 0;
+    virtual std::optional<key_report> inspect(const std::string& group, const std::string& key, time_point now) = 0;
+    virtual std::vector<key_report> list(const std::string& group, const std::string& prefix, time_point now) = 0;
+
+    // How many of n takes pass.
+    int takes(int n, const chain& asked, time_point now)
+    {
+        int admitted = 0;
+        for (int i = 0; i < n; ++i)
+            admitted += take(asked, now).admitted ? 1 : 0;
+        return admitted;
+    }
+};
+
+struct named_limiter
+{
+    std::string name;
+    std::function<std::unique_ptr<limiter_under_test>()> make;
+};
+
+// Defined by each test executable that runs the contract.
+const std::vector<named_limiter>& limiters_under_test();
+
+// Runs a test on a fresh store of every kind.
+template <class Test>
+void on_every_store(Test test)
+{
+    for (const auto& [name, make] : limiters_under_test()) {
+        CAPTURE(name);
+        const auto store = make();
+        test(*store);
+    }
+}
+
+} // namespace headgate::testing

@@ -1,0 +1,107 @@
+// A reload and the connections to upstreams (O1): those of an upstream that stays as it was survive, the others go.
+#include "tests/gateway/support.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace headgate::tests;
+
+namespace {
+
+const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+std::string answer(const std::string& body)
+{
+    return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+// `upstreams` are lines; the answers of the route to `to` say which `version` made them.
+std::string configuration(const std::string& upstreams, const std::string& to, const std::string& version)
+{
+    return "workers: 1\nlisteners:\n  - address: 127.0.0.1:0\nupstreams:\n" + upstreams +
+           "routes:\n  - name: all\n    upstream: " + to + "\n    headers: { response: { set: { X-Version: " + version +
+           " } } }\n";
+}
+
+std::string upstream(const std::string& name, const raw_upstream& server, const std::string& more = "")
+{
+    return "  " + name + ": { servers: [ 127.0.0.1:" + std::to_string(server.port()) + " ]" + more + " }\n";
+}
+
+// Asks on one connection until the answer is of this version; that answer.
+std::string ask_until(raw_connection& client, const std::string& version)
+{
+    std::string said;
+    CHECK(eventually([&] {
+        client.send(get);
+        said = client.read_response();
+        return field_of(said, "X-Version") == version;
+    }));
+    return said;
+}
+
+} // namespace
+
+TEST_CASE("reload: O1, an upstream that stays keeps its connections, whatever else comes, goes or changes its place")
+{
+    raw_upstream kept(always(answer("kept"))), other(always(answer("other")));
+    running_gateway gateway(configuration(upstream("m", kept), "m", "one"));
+    auto client = gateway.connect();
+    CHECK(body_of(ask_until(client, "one")) == "kept");
+    gateway.reload(configuration(upstream("a", other) + upstream("m", kept) + upstream("z", other), "m", "two"));
+    CHECK(body_of(ask_until(client, "two")) == "kept");
+    gateway.reload(configuration(upstream("m", kept) + "  b: { echo: true }\n", "m", "three"));
+    CHECK(body_of(ask_until(client, "three")) == "kept");
+    CHECK(kept.connections() == 1);
+    CHECK(other.connections() == 0);
+}
+
+TEST_CASE("reload: an upstream that changes gets new connections, and the old ones are closed")
+{
+    raw_upstream before(always(answer("before"))), after(always(answer("after")));
+    running_gateway gateway(configuration(upstream("m", before), "m", "one"));
+    auto client = gateway.connect();
+    CHECK(body_of(ask_until(client, "one")) == "before");
+    SUBCASE("other servers")
+    {
+        gateway.reload(configuration(upstream("m", after), "m", "two"));
+        CHECK(body_of(ask_until(client, "two")) == "after");
+        CHECK(before.connections() == 1);
+    }
+    SUBCASE("another timeout")
+    {
+        gateway.reload(configuration(upstream("m", before, ", timeouts: { idle: 7s }"), "m", "two"));
+        CHECK(body_of(ask_until(client, "two")) == "before");
+        CHECK(before.connections() == 2);
+    }
+    SUBCASE("taken away")
+    {
+        gateway.reload(configuration(upstream("n", after), "n", "two"));
+        CHECK(body_of(ask_until(client, "two")) == "after");
+    }
+    before.wait_for_ended(1);
+}
+
+TEST_CASE("reload: a request in flight ends where it began")
+{
+    std::mutex gate;
+    gate.lock();
+    raw_upstream before([&](raw_upstream& self, raw_connection& from) {
+        self.read_request(from);
+        std::lock_guard open(gate);
+        from.send(answer("before"));
+        self.read_request(from);
+    });
+    raw_upstream after(always(answer("after")));
+    running_gateway gateway(configuration(upstream("m", before), "m", "one"));
+    auto slow = gateway.connect();
+    slow.send(get);
+    before.wait_for_received(1);
+    gateway.reload(configuration(upstream("m", after), "m", "two"));
+    auto client = gateway.connect();
+    CHECK(body_of(ask_until(client, "two")) == "after");
+    gate.unlock();
+    const auto said = slow.read_response();
+    CHECK(field_of(said, "X-Version") == "one");
+    CHECK(body_of(said) == "before");
+    before.wait_for_ended(1);
+}

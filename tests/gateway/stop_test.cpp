@@ -1,0 +1,35 @@
+// Stopping at the worst moment: the worker's timer has just expired, its completion is queued behind the order to stop
+// and can no longer be cancelled. The event loop must run out of work all the same.
+#include "gateway/log_writer.hpp"
+#include "gateway/worker.hpp"
+#include "tests/gateway/support.hpp"
+
+#include <boost/asio/post.hpp>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+using namespace headgate;
+using namespace std::chrono_literals;
+
+TEST_CASE("a worker told to stop when its timer has expired stops")
+{
+    gateway_clock clock;
+    log_writer log;
+    worker w(0, clock, std::make_shared<runtime>(), log);
+    std::atomic<bool> ended{false};
+    asio::post(w.context(), [&] {
+        std::this_thread::sleep_for(150ms); // the fault itself: the loop is late by more than a tick
+        w.stop();
+    });
+    w.start_thread();
+    std::thread joiner([&] {
+        w.join();
+        ended = true;
+    });
+    CHECK(tests::eventually([&] { return ended.load(); }));
+    if (!ended)
+        w.context().stop();
+    joiner.join();
+}

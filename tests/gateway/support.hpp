@@ -1,0 +1,185 @@
+// A real gateway on a free port, raw clients and raw upstreams that say exactly what a test wants. No sleeps:
+// everything waits for bytes, with a bound that only a failure reaches.
+#pragma once
+
+#include "gateway/app.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace headgate::tests {
+
+class file_descriptor
+{
+public:
+    file_descriptor() = default;
+    explicit file_descriptor(int fd) : fd_(fd) {}
+    file_descriptor(file_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    file_descriptor& operator=(file_descriptor&& other) noexcept
+    {
+        close();
+        fd_ = std::exchange(other.fd_, -1);
+        return *this;
+    }
+    ~file_descriptor() { close(); }
+    int get() const { return fd_; }
+    void close();
+
+private:
+    int fd_ = -1;
+};
+
+// One TCP connection, blocking, with a time limit of five seconds on every read.
+class raw_connection
+{
+public:
+    raw_connection() = default;
+    explicit raw_connection(file_descriptor fd);
+    static raw_connection to(std::uint16_t port);
+
+    void send(std::string_view bytes);
+    void send_bytewise(std::string_view bytes); // every byte in a segment of its own
+    void finish_sending();
+    void reset(); // RST
+    void close() { fd_.close(); }
+
+    // Up to `most` more bytes; empty at the end of the stream or after the time limit.
+    std::string read_some(std::size_t most = 65536);
+    // Everything until the other side closes. `was_closed` is false after the time limit.
+    std::string read_all();
+    bool was_closed() const { return closed_; }
+    bool was_reset() const { return was_reset_; }
+    // One whole response with its body (length or chunked framing); interim ones are separate.
+    std::string read_response(bool has_body = true);
+    std::string read_until(std::string_view mark);
+    // Small kernel buffers, so that a side that does not read is felt soon.
+    void shrink_buffers();
+    int descriptor() const { return fd_.get(); }
+
+private:
+    file_descriptor fd_;
+    std::string pending_;
+    bool closed_ = false;
+    bool was_reset_ = false;
+};
+
+// An upstream that hands each connection to `serve` on a thread of its own and remembers every byte it received.
+class raw_upstream
+{
+public:
+    using handler = std::function<void(raw_upstream&, raw_connection&)>;
+    explicit raw_upstream(handler serve);
+    ~raw_upstream();
+
+    std::uint16_t port() const { return port_; }
+    // Reads one request's head (and a body of known length) and records it.
+    std::string read_request(raw_connection& from);
+    void record(std::string_view bytes);
+    std::string received() const;
+    std::size_t connections() const { return connections_; }
+    void wait_for_received(std::size_t bytes) const;
+    // Until as many handlers have returned.
+    void wait_for_ended(std::size_t handlers) const;
+
+private:
+    void accept_loop();
+    handler serve_;
+    file_descriptor listener_;
+    std::uint16_t port_ = 0;
+    std::atomic<bool> stopping_{false};
+    std::atomic<std::size_t> connections_{0};
+    mutable std::mutex lock_;
+    mutable std::condition_variable changed_;
+    std::string received_;
+    std::size_t ended_ = 0;
+    std::vector<std::thread> threads_;
+    std::thread acceptor_;
+};
+
+// Answers every request on a connection with `response`.
+raw_upstream::handler always(std::string response);
+
+// The size of the first message in `bytes`, head and body, read as strictly as the gateway promises to write; 0 while
+// some of it is missing. Requests, and responses that have a length or chunks.
+std::size_t whole_message(std::string_view bytes);
+// The body without its framing.
+std::string plain_body(std::string_view message);
+std::size_t count(std::string_view in, std::string_view what);
+
+// An upstream that keeps every connection's bytes apart and answers each request once it is whole.
+class recorder
+{
+public:
+    explicit recorder(std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+
+    raw_upstream& server() { return up_; }
+    std::vector<std::string> requests() const; // the whole ones, in the order they became whole
+    std::string last() const;
+    std::string unfinished() const; // what came on any connection and never became a request
+    std::size_t connections() const { return up_.connections(); }
+    // Until the gateway has closed every connection so far.
+    void wait_until_closed() const { up_.wait_for_ended(up_.connections()); }
+
+private:
+    void serve(raw_connection& from);
+    std::string answer_;
+    mutable std::mutex lock_;
+    std::vector<std::string> requests_;
+    std::string unfinished_;
+    raw_upstream up_; // last: its threads use the rest
+};
+
+// A request that is not one, and what a client gets for it.
+struct malformed
+{
+    std::string number; // in hardening.md
+    std::string bytes;
+    unsigned status;
+};
+enum class reaches
+{
+    nothing, // the upstream is not even connected to
+    a_part   // it may see a beginning, never a whole request
+};
+// Sends each in one segment and byte by byte, a good request behind it: one answer, closed, nothing whole forwarded.
+void check_refused(const std::vector<malformed>& rows, reaches upstream);
+
+// File descriptors this process has open.
+std::size_t open_descriptors();
+// Waits until `holds` does, for at most five seconds; what it said last.
+bool eventually(const std::function<bool()>& holds);
+
+// The application in this process. `routes` stands under a listener, one memory store and an upstream called `up`.
+class running_gateway
+{
+public:
+    // A whole configuration; listeners say 127.0.0.1:0.
+    explicit running_gateway(const std::string& yaml);
+    // Everything to `upstream`.
+    static std::string in_front_of(const raw_upstream& upstream, const std::string& more = "",
+                                   const std::string& listener_options = "", const std::string& upstream_options = "");
+
+    std::uint16_t port() const { return app_.ports().front(); }
+    raw_connection connect() const { return raw_connection::to(port()); }
+    headgate::app& app() { return app_; }
+    // Workers take it a moment later.
+    void reload(const std::string& yaml);
+    // One request on a connection of its own; everything the gateway said.
+    std::string ask(std::string_view request) const;
+
+private:
+    headgate::app app_;
+};
+
+unsigned status_of(std::string_view response);
+std::string field_of(std::string_view response, std::string_view name); // empty when absent
+std::string body_of(std::string_view response);
+
+} // namespace headgate::tests

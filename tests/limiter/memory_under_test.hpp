@@ -1,0 +1,92 @@
+// The memory store behind the contract.
+#pragma once
+
+#include "limiter/memory_store.hpp"
+#include "tests/contract/limiter_under_test.hpp"
+
+#include <map>
+
+namespace headgate::testing {
+
+class memory_under_test : public limiter_under_test
+{
+public:
+    explicit memory_under_test(std::size_t max_keys = 100'000) : store(max_keys) {}
+
+    void define(const std::string& group, std::vector<rule> rules, time_point now) override
+    {
+        groups[group] = store.define(group, std::move(rules), now);
+    }
+    answer take(const chain& asked, time_point now) override
+    {
+        return ask_for(asked, [&](auto parts, auto room) { return store.take(parts, now, room); });
+    }
+    answer look(const chain& asked, time_point now) override
+    {
+        return ask_for(asked, [&](auto parts, auto room) { return store.look(parts, now, room); });
+    }
+    void give_back(const chain& asked, time_point charged_at, time_point now) override
+    {
+        store.give_back(parts_of(asked), charged_at, now);
+    }
+    answer reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id) override
+    {
+        return ask_for(asked, [&](auto parts, auto room) { return store.reserve(parts, now, lifetime, room, id); });
+    }
+    bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) override
+    {
+        return store.settle(id, actual, now);
+    }
+    void expire(time_point now) override { store.expire_reservations(now); }
+    std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) override
+    {
+        return store.grant(group, key, n, now);
+    }
+    bool reset(const std::string& group, const std::string& key, time_point now) override
+    {
+        return store.reset(group, key, now);
+    }
+    bool block(const std::string& group, const std::string& key, time_point until, time_point now) override
+    {
+        return store.block(group, key, until, now);
+    }
+    bool unblock(const std::string& group, const std::string& key, time_point now) override
+    {
+        return store.unblock(group, key, now);
+    }
+    std::optional<key_report> inspect(const std::string& group, const std::string& key, time_point now) override
+    {
+        return store.inspect(group, key, now);
+    }
+    std::vector<key_report> list(const std::string& group, const std::string& prefix, time_point now) override
+    {
+        return store.list(group, prefix, 1000, now);
+    }
+
+    std::vector<part> parts_of(const chain& asked) const
+    {
+        std::vector<part> parts;
+        for (const auto& a : asked)
+            parts.push_back({groups.at(a.group).get(), a.key, a.costs});
+        return parts;
+    }
+
+    memory_store store;
+    std::map<std::string, std::shared_ptr<const rule_group>> groups;
+
+private:
+    template <class Ask>
+    answer ask_for(const chain& asked, Ask call)
+    {
+        const auto parts = parts_of(asked);
+        std::vector<decision> room(max_decisions);
+        const verdict v = call(std::span<const part>(parts), std::span<decision>(room));
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            n += v.groups[i]->size();
+        room.resize(n);
+        return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(room)};
+    }
+};
+
+} // namespace headgate::testing

@@ -1,0 +1,1 @@
+// Gives the test library one source that uses its precompiled header: without one, CMake never makes the header.
