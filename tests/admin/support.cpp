@@ -17,7 +17,7 @@ namespace headgate::tests {
 
 namespace {
 
-constexpr int patience_milliseconds = 5000;
+constexpr int patience_milliseconds = 30'000; // only a failure waits for it
 
 } // namespace
 
@@ -141,6 +141,13 @@ double metric(running_gateway& gateway, const std::string& series)
             return std::stod(line.substr(series.size() + 1));
     }
     return -1;
+}
+
+double metric_at_last(running_gateway& gateway, const std::string& series, double expected)
+{
+    double shown = -1;
+    eventually([&] { return (shown = metric(gateway, series)) == expected; });
+    return shown;
 }
 
 } // namespace headgate::tests

@@ -13,7 +13,7 @@ using namespace headgate;
 
 namespace {
 
-constexpr std::chrono::seconds patience{5}; // only a failure waits for it
+constexpr std::chrono::seconds patience{30}; // only a failure waits for it
 
 // Descriptors that become readable when told to, each with a coroutine that waits for it.
 class ready_sockets

@@ -18,7 +18,7 @@ namespace headgate::tests {
 
 namespace {
 
-constexpr auto patience = std::chrono::seconds{5};
+constexpr auto patience = std::chrono::seconds{30}; // only a failure waits for it
 
 bool same_name(std::string_view a, std::string_view b)
 {

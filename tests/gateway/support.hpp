@@ -36,7 +36,7 @@ private:
     int fd_ = -1;
 };
 
-// One TCP connection, blocking, with a time limit of five seconds on every read.
+// One TCP connection, blocking, with a time limit of 30 seconds on every read.
 class raw_connection
 {
 public:
@@ -153,7 +153,7 @@ void check_refused(const std::vector<malformed>& rows, reaches upstream);
 
 // File descriptors this process has open.
 std::size_t open_descriptors();
-// Waits until `holds` does, for at most five seconds; what it said last.
+// Waits until `holds` does, for at most 30 seconds; what it said last.
 bool eventually(const std::function<bool()>& holds);
 
 // The application in this process. `routes` stands under a listener, one memory store and an upstream called `up`.

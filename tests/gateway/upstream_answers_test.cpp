@@ -258,7 +258,7 @@ TEST_CASE("upstream: D5, unsolicited bytes on an idle connection are found befor
             CHECK(status_of(response) == 200);
             CHECK(body_of(response) == "ok");
             std::unique_lock guard(lock);
-            said_it.wait_for(guard, std::chrono::seconds{5}, [&] { return said; });
+            said_it.wait_for(guard, std::chrono::seconds{30}, [&] { return said; });
             said = false;
         }
         CHECK(up.connections() == 3);
