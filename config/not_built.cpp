@@ -80,39 +80,14 @@ const feature features[] = {
      }},
     {"JWT", [](finder& f) { f.at(!f.config.jwt.empty(), "jwt"); }},
     {"a table of API keys", [](finder& f) { f.at(!f.config.api_keys.empty(), "api_keys"); }},
-    {"limiting by plan", [](finder& f) { f.at(f.config.plans.has_value(), "plans"); }},
     {"this source of a key",
      [](finder& f) {
          f.each_source([&](const key_source& x, const auto& path) {
-             f.at(x.cookie || x.query || x.path_param || x.jwt_claim || x.api_key || x.client_certificate, path);
+             f.at(x.jwt_claim || x.api_key || x.client_certificate, path);
          });
-     }},
-    {"shaping by `delay`",
-     [](finder& f) {
-         f.each_rule([&](const auto& x, const auto& path) { f.at(x.rule.delay_after.has_value(), path + ".delay"); });
-     }},
-    {"a cost that is not a fixed number",
-     [](finder& f) {
-         f.each_rule([&](const auto& x, const auto& path) {
-             f.at(!x.cost.header.empty() || !x.cost.methods.empty() || !x.cost.settle.empty(), path + ".cost");
-         });
-     }},
-    {"charging by outcome",
-     [](finder& f) {
-         f.each_rule([&](const auto& x, const auto& path) { f.at(x.outcome.has_value(), path + ".outcome"); });
-     }},
-    {"an override of single keys",
-     [](finder& f) {
-         f.each_rule([&](const auto& x, const auto& path) { f.at(!x.overrides.empty(), path + ".overrides"); });
-     }},
-    {"a unit other than requests",
-     [](finder& f) {
-         f.each_rule([&](const auto& x, const auto& path) { f.at(x.unit != cost_unit::requests, path + ".unit"); });
      }},
     {"this route option",
-     [](finder& f) {
-         f.each_route([&](const auto&, const auto& path) { f.keys_under(path, {"cost", "exempt", "answers"}); });
-     }},
+     [](finder& f) { f.each_route([&](const auto&, const auto& path) { f.keys_under(path, {"answers"}); }); }},
     {"this dialect",
      [](finder& f) {
          const auto dialect = f.config.answers.dialect;

@@ -87,7 +87,16 @@ void append_milliseconds(http::byte_buffer& out, std::string_view opening, micro
     out.commit(4);
 }
 
-constexpr std::string_view verdict_words[] = {"none", "passed", "refused"};
+void append_hex(http::byte_buffer& out, std::uint64_t value)
+{
+    constexpr char digits[] = "0123456789abcdef";
+    char* at = out.prepare(16);
+    for (int i = 0; i < 16; ++i, value <<= 4)
+        at[i] = digits[value >> 60];
+    out.commit(16);
+}
+
+constexpr std::string_view verdict_words[] = {"none", "passed", "delayed", "refused", "shadow_refused", "degraded"};
 
 } // namespace
 
@@ -164,7 +173,15 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
     append_milliseconds(out, ",\"first_byte_ms\":", entry.first_byte);
     append_member(out, ",\"error\":\"", entry.error);
     out.append(",\"limit\":\"", verdict_words[static_cast<std::size_t>(entry.limit)], "\"");
-    append_member(out, ",\"rule\":\"", entry.rule);
+    if (!entry.rule.empty()) {
+        append_member(out, ",\"rule\":\"", entry.rule);
+        out.append(",\"key\":\"");
+        append_hex(out, entry.key_hash);
+        out.append("\",\"used\":");
+        out.append_number(entry.used);
+        out.append(",\"quota\":");
+        out.append_number(entry.quota);
+    }
     out.append("}\n");
 }
 

@@ -24,7 +24,10 @@ struct log_entry
     {
         none, // no limit was asked
         passed,
-        refused
+        delayed, // held back by a shaping rule
+        refused,
+        shadow_refused, // a shadow rule would have refused
+        degraded        // passed, judged by counters that others share
     };
 
     wall_time began{};
@@ -48,7 +51,9 @@ struct log_entry
     microseconds first_byte{-1}; // until the upstream's answer began
     std::string_view error;      // the stable code
     verdict limit = verdict::none;
-    std::string_view rule; // that refused
+    std::string_view rule;      // that decided; empty: none was asked
+    std::uint64_t key_hash = 0; // whose counter it was
+    std::uint64_t used = 0, quota = 0;
 };
 
 // A moment as text. The part above the second is made once a second.

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace headgate {
@@ -23,17 +24,22 @@ namespace headgate {
 struct limit_outcome
 {
     bool refused = false;
+    bool shadow_refused = false; // some shadow rule would have
+    bool degraded = false;       // the store was full: judged by counters that others share
     limiter::microseconds retry_after{-1};
+    limiter::microseconds delay{0}; // admitted: hold the request this long
     std::array<limiter::decision, limiter::max_decisions> decisions;
     std::array<const limiter::rule*, limiter::max_decisions> rules; // of each decision
     std::size_t count = 0;
+    std::size_t chains = 0;                                       // that were asked
     std::vector<std::shared_ptr<const limiter::rule_group>> kept; // groups newer than the request's configuration
 
     void clear()
     {
-        refused = false;
+        refused = shadow_refused = degraded = false;
         retry_after = limiter::never;
-        count = 0;
+        delay = {};
+        count = chains = 0;
         kept.clear();
     }
 };
@@ -43,9 +49,13 @@ struct asked_chain
 {
     const ready_chain* chain = nullptr;
     std::array<limiter::part, limiter::max_parts> parts;
-    std::array<const chain_part*, limiter::max_parts> from;
+    std::array<const ready_rules*, limiter::max_parts> from;
     std::array<std::pair<std::size_t, std::size_t>, limiter::max_parts> texts; // where in key_text, and how long
+    std::array<std::size_t, limiter::max_parts> costs_at;                      // where in the exchange's costs
+    static constexpr std::size_t plain = ~std::size_t{0};                      // nowhere: the part's own are used
     std::size_t count = 0;
+    std::size_t first_decision = 0;                                    // of the chain, in the outcome's
+    std::array<const limiter::rule_group*, limiter::max_parts> judged; // by these rules, newer ones during a reload
     limiter::time_point charged_at{};
 
     std::span<const limiter::part> view() const { return {parts.data(), count}; }
@@ -108,9 +118,13 @@ struct exchange
     std::shared_ptr<upstream> via;
 
     http::byte_buffer key_text;
-    std::size_t asked_count = 0;    // chains that were charged
-    http::byte_buffer body_text;    // of an answer of our own
-    http::byte_buffer limit_fields; // RateLimit lines, ready to be inserted
+    http::byte_buffer value_text;    // one source of a key, decoded
+    std::size_t asked_count = 0;     // chains that were charged
+    std::optional<std::size_t> plan; // its number, once somebody asked
+    bool settles = false;            // some of them must be put right when the request has ended
+    std::size_t costs_used = 0;      // of `costs`
+    http::byte_buffer body_text;     // of an answer of our own
+    http::byte_buffer limit_fields;  // RateLimit lines, ready to be inserted
 
     std::size_t body_at = 0;                           // where the body's window begins in `in`
     std::size_t body_read = 0;                         // how far the window has been used
@@ -125,6 +139,8 @@ struct exchange
     // Large and not always touched: last, so that the rest stays together.
     limit_outcome limit;
     std::array<asked_chain, config::max_chains_a_route> asked;
+    std::array<std::uint64_t, limiter::max_decisions> costs;                     // where a part has no plain ones
+    std::array<std::optional<std::uint64_t>, limiter::max_decisions> told_costs; // the answer's words about each
 
     const http::request_head& head() const { return parser.head(); }
     const http::response_head& answer() const { return answer_parser.head(); }
@@ -161,7 +177,9 @@ struct exchange
         route = nullptr;
         path = host = {};
         outcome = {};
-        asked_count = 0;
+        asked_count = costs_used = 0;
+        settles = false;
+        plan.reset();
         match.route = http::route_match::none;
         match.allowed_methods = 0;
         via.reset();

@@ -4,6 +4,7 @@
 #include "gateway/echo.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/upgrade.hpp"
+#include "gateway/limit.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/session.hpp"
 #include "gateway/upstream.hpp"
@@ -271,6 +272,7 @@ task<bool> forward(session& client, exchange& x)
         const bool again = co_await answer_error(client, x, sent.error);
         co_return again;
     }
+    note_answer(x);
     if (websocket && x.answer().status == 101) {
         co_await relay_tunnel(client, x, *sent.link);
         co_return false;

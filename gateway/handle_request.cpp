@@ -105,10 +105,16 @@ task<bool> handle_request(session& client, exchange& x)
     } else if (x.limit.refused) {
         again = co_await answer_refusal(client, x);
     } else {
-        again = co_await forward(client, x);
-        release_request(client, x);
+        bool stayed = true;
+        if (x.limit.delay > limiter::microseconds{0})
+            stayed = co_await client.hold(x.limit.delay);
+        if (!stayed)
+            give_back_request(client, x);
+        else
+            again = co_await forward(client, x);
         client.owner().buffers().give_back(x.answer_in);
     }
+    settle_request(client, x);
     log_request(client, x);
     co_return again;
 }

@@ -2,13 +2,23 @@
 
 #include "gateway/exchange.hpp"
 #include "gateway/http/host.hpp"
+#include "gateway/http/parameters.hpp"
 #include "gateway/http/text.hpp"
+
+#include <algorithm>
 
 namespace headgate {
 
 namespace {
 
-constexpr std::size_t longest_header_key = 256;
+constexpr std::size_t longest_value = 256;
+
+enum class presence
+{
+    absent,
+    present,
+    malformed
+};
 
 // Bytes outside the unreserved set become %XX; "%", "," and "=" are outside it.
 void append_escaped(http::byte_buffer& out, std::string_view text)
@@ -25,70 +35,115 @@ void append_escaped(http::byte_buffer& out, std::string_view text)
     }
 }
 
-void append_lower(http::byte_buffer& out, std::string_view host)
+bool is_sound(std::string_view value)
 {
-    const auto from = out.size();
-    append_escaped(out, host);
-    for (auto i = from; i < out.size(); ++i)
-        out.data()[i] = http::to_lower(out.data()[i]);
+    return !value.empty() && value.size() <= longest_value &&
+           std::all_of(value.begin(), value.end(), [](char c) { return http::is_class(c, http::detail::text_byte); });
 }
 
-void append_address(http::byte_buffer& out, const http::ip_address& address)
-{
-    http::address_text text;
-    append_escaped(out, http::format_address(address, text));
-}
+presence if_sound(std::string_view value) { return is_sound(value) ? presence::present : presence::malformed; }
 
-// The header's one value; null when it is absent.
-const http::field* find_single(const http::field_list& fields, std::string_view name, bool& malformed)
+// A credential is one line of visible ASCII.
+presence read_header(const http::field_list& fields, std::string_view name, std::string_view& value)
 {
     const http::field* found = nullptr;
     for (const auto& line : fields.lines) {
         if (!http::equals_ignoring_case(line.name, name))
             continue;
-        malformed = malformed || found != nullptr;
+        if (found)
+            return presence::malformed;
         found = &line;
     }
     if (!found)
-        return nullptr;
-    malformed = malformed || found->value.empty() || found->value.size() > longest_header_key;
-    for (const char c : found->value)
-        malformed = malformed || c <= 0x20 || c >= 0x7f;
-    return found;
+        return presence::absent;
+    value = found->value;
+    const bool visible = std::all_of(value.begin(), value.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+    return visible ? if_sound(value) : presence::malformed;
 }
 
-identity append_configured(http::byte_buffer& out, const config::key_config& key, const exchange& x)
+presence read_parameter(http::parameter_state state, std::string_view value)
 {
-    char number = 'a';
+    switch (state) {
+    case http::parameter_state::absent:
+        return presence::absent;
+    case http::parameter_state::repeated:
+        return presence::malformed;
+    case http::parameter_state::found:
+        break;
+    }
+    return if_sound(value);
+}
+
+presence read_path_parameter(const http::route_match& match, std::string_view name, std::string_view& value)
+{
+    for (const auto& parameter : match.params()) {
+        if (parameter.name != name)
+            continue;
+        value = parameter.value; // of the path in its one spelling
+        return if_sound(value);
+    }
+    return presence::absent;
+}
+
+// What one source says, as it is. `value` views the request's head or `scratch`.
+presence read_source(const ready_source& source, const exchange& x, http::byte_buffer& scratch, std::string_view& value)
+{
+    using enum ready_source::kind;
+    scratch.clear();
+    switch (source.what) {
+    case header:
+        return read_header(x.head().fields, source.name, value);
+    case cookie:
+        return read_parameter(http::find_cookie(x.head().fields, source.name, value), value);
+    case query:
+        return read_parameter(http::find_query_parameter(x.target.query, source.name, scratch, value), value);
+    case path_param:
+        return read_path_parameter(x.match, source.name, value);
+    case client_ip: {
+        http::address_text text;
+        scratch.append(
+            http::format_address(http::aggregate(x.client.address, source.ipv4_prefix, source.ipv6_prefix), text));
+        break;
+    }
+    case route:
+        value = x.route->name;
+        return presence::present;
+    case host:
+        scratch.append(http::routing_host(x.host));
+        std::transform(scratch.data(), scratch.data() + scratch.size(), scratch.data(), http::to_lower);
+        break;
+    case method:
+        value = x.head().method;
+        return presence::present;
+    }
+    value = scratch.view();
+    return presence::present;
+}
+
+// The first source that is present.
+presence read_key(const ready_key& key, exchange& x, const ready_source*& from, std::string_view& value)
+{
     for (const auto& source : key.sources) {
-        // The letter tells sources apart: an API key that reads like an address is not that address.
-        out.append(number++);
-        out.append('=');
-        if (source.header) {
-            bool malformed = false;
-            const auto* line = find_single(x.head().fields, *source.header, malformed);
-            if (malformed)
-                return identity::malformed;
-            if (line) {
-                append_escaped(out, line->value);
-                return identity::known;
-            }
-        } else if (source.client_ip || source.name == "client_ip") {
-            const auto rules = source.client_ip.value_or(config::client_ip_source{});
-            append_address(out, http::aggregate(x.client.address, static_cast<unsigned>(rules.ipv4_prefix),
-                                                static_cast<unsigned>(rules.ipv6_prefix)));
-            return identity::known;
-        } else if (source.name == "route") {
-            append_escaped(out, x.route->name);
-            return identity::known;
-        } else if (source.name == "host") {
-            append_lower(out, http::routing_host(x.host));
-            return identity::known;
-        } else if (source.name == "method") {
-            append_escaped(out, x.head().method);
-            return identity::known;
-        }
-        out.truncate(out.size() - 2);
+        from = &source;
+        if (const auto found = read_source(source, x, x.value_text, value); found != presence::absent)
+            return found;
+    }
+    return presence::absent;
+}
+
+identity append_one(http::byte_buffer& out, const ready_key& key, exchange& x)
+{
+    const ready_source* from = nullptr;
+    std::string_view value;
+    switch (read_key(key, x, from, value)) {
+    case presence::malformed:
+        return identity::malformed;
+    case presence::present:
+        out.append(from->tag);
+        append_escaped(out, value);
+        return identity::known;
+    case presence::absent:
+        break;
     }
     switch (key.missing) {
     case config::missing_key::refuse:
@@ -98,38 +153,54 @@ identity append_configured(http::byte_buffer& out, const config::key_config& key
     case config::missing_key::anonymous:
         break;
     }
-    out.append("anonymous"); // without a source's letter: no client can be called that
+    out.append("anonymous"); // without a source's tag: no client can be called that
     return identity::known;
 }
 
 } // namespace
 
-identity append_key(http::byte_buffer& out, const std::vector<key_reader>& key, const exchange& x)
+identity append_key(http::byte_buffer& out, std::span<const ready_key> key, exchange& x)
 {
     bool first = true;
-    for (const auto& reader : key) {
+    for (const auto& part : key) {
         if (!std::exchange(first, false))
             out.append(',');
-        switch (reader.what) {
-        case key_reader::kind::configured:
-            if (const auto found = append_configured(out, *reader.key, x); found != identity::known)
-                return found;
-            break;
-        case key_reader::kind::route:
-            append_escaped(out, x.route->name);
-            break;
-        case key_reader::kind::host:
-            append_lower(out, http::routing_host(x.host));
-            break;
-        case key_reader::kind::method:
-            append_escaped(out, x.head().method);
-            break;
-        case key_reader::kind::client_ip:
-            append_address(out, http::aggregate(x.client.address));
-            break;
-        }
+        if (const auto found = append_one(out, part, x); found != identity::known)
+            return found;
     }
     return identity::known;
+}
+
+std::size_t read_plan(exchange& x)
+{
+    if (x.plan)
+        return *x.plan;
+    const auto& plans = x.setup->plans;
+    const ready_source* from = nullptr;
+    std::string_view said;
+    const bool is_said = read_key(plans.key, x, from, said) == presence::present;
+    x.plan = is_said ? plans.number_of(said) : plans.default_plan;
+    return *x.plan;
+}
+
+const ready_rules& choose_rules(const chain_part& part, exchange& x)
+{
+    if (!part.varies())
+        return part.variants.front();
+    auto plan = read_plan(x);
+    const auto* by_plan = &part.by_plan;
+    for (const auto& key : part.key) {
+        const ready_source* from = nullptr;
+        std::string_view value;
+        if (read_key(key, x, from, value) != presence::present || !from->may_have_overrides)
+            continue;
+        const auto& plans = x.setup->plans.by_key_value;
+        if (const auto its_plan = plans.find(value); its_plan != plans.end())
+            plan = its_plan->second;
+        if (const auto its_rules = part.by_value.find(value); its_rules != part.by_value.end())
+            by_plan = &its_rules->second;
+    }
+    return part.variants[(*by_plan)[plan]];
 }
 
 } // namespace headgate

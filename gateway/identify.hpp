@@ -5,8 +5,10 @@
 #pragma once
 
 #include "gateway/http/buffer.hpp"
-#include "gateway/http/errors.hpp"
-#include "gateway/runtime.hpp"
+#include "gateway/ready_chain.hpp"
+
+#include <span>
+#include <string_view>
 
 namespace headgate {
 
@@ -17,10 +19,16 @@ enum class identity
     known,
     skipped,  // the key is absent and its rules do not apply (missing: skip)
     refused,  // the key is absent and must not be (missing: refuse)
-    malformed // duplicated, empty, too long, or not visible ASCII: never "the first one wins" (K6)
+    malformed // duplicated, empty, too long, or with bytes it must not have: never "the first one wins" (K6)
 };
 
 // Appends the key's text to `out`.
-identity append_key(http::byte_buffer& out, const std::vector<key_reader>& key, const exchange& x);
+identity append_key(http::byte_buffer& out, std::span<const ready_key> key, exchange& x);
+
+// The number of the plan that the request is on, by what it says itself.
+std::size_t read_plan(exchange& x);
+
+// Which of a part's rules hold for the request: by its plan, and by what its key says.
+const ready_rules& choose_rules(const chain_part& part, exchange& x);
 
 } // namespace headgate

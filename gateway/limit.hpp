@@ -3,16 +3,30 @@
 #pragma once
 
 #include "gateway/http/errors.hpp"
+#include "limiter/core/decision.hpp"
+#include "limiter/core/rule.hpp"
+
+#include <string_view>
 
 namespace headgate {
 
 class session;
 struct exchange;
 
-// Fills x.limit and x.limit_fields. An error: the request cannot be judged, because its key is malformed or missing.
+// Fills x.limit and x.limit_fields. An error: the request cannot be judged, because its key or its cost is malformed or
+// missing. What chains before that one have taken stays taken: a guard by address counts those who guess keys (K8).
 http::http_error limit_request(session& client, exchange& x);
 
-// The request has ended, however it did: it is no longer in flight.
-void release_request(session& client, exchange& x);
+// The answer's head is there: remembers what it says of its cost.
+void note_answer(exchange& x);
+
+// The request has ended, however it did: it is no longer in flight, and rules that charge by the outcome know it.
+void settle_request(session& client, exchange& x);
+
+// The request goes no further after all: as if it had never been asked for.
+void give_back_request(session& client, exchange& x);
+
+// The rule that says most about what became of the request, with what it said and of whom; null when none was asked.
+const limiter::rule* find_deciding_rule(const exchange& x, const limiter::decision*& said, std::string_view& key);
 
 } // namespace headgate

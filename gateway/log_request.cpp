@@ -1,6 +1,8 @@
 #include "gateway/log_request.hpp"
 
+#include "gateway/limit.hpp"
 #include "gateway/session.hpp"
+#include "limiter/siphash.hpp"
 
 namespace headgate {
 
@@ -22,20 +24,35 @@ std::string_view value_of(const exchange& x, http::field_id id)
     return field ? field->value : std::string_view{};
 }
 
-std::string_view refusing_rule(const limit_outcome& limit)
-{
-    for (std::size_t i = 0; limit.refused && i < limit.count; ++i) {
-        if (!limit.decisions[i].admitted && !limit.rules[i]->shadow)
-            return limit.rules[i]->name;
-    }
-    return {};
-}
-
 log_entry::verdict verdict_of(const limit_outcome& limit)
 {
+    using enum log_entry::verdict;
     if (limit.refused)
-        return log_entry::verdict::refused;
-    return limit.count > 0 ? log_entry::verdict::passed : log_entry::verdict::none;
+        return refused;
+    if (limit.degraded)
+        return degraded;
+    if (limit.delay.count() > 0)
+        return delayed;
+    if (limit.shadow_refused)
+        return shadow_refused;
+    return limit.count > 0 ? passed : none;
+}
+
+// The same key has the same hash in every gateway, so that lines of several can be read together; it is no secret, but
+// it shows nobody's API key.
+std::uint64_t hash_for_log(std::string_view key) { return limiter::siphash({}, 0, key); }
+
+void add_deciding_rule(log_entry& entry, const exchange& x)
+{
+    const limiter::decision* said = nullptr;
+    std::string_view key;
+    const auto* rule = find_deciding_rule(x, said, key);
+    if (!rule)
+        return;
+    entry.rule = rule->name;
+    entry.key_hash = hash_for_log(key);
+    entry.quota = said->limit;
+    entry.used = said->limit - std::min(said->limit, said->remaining);
 }
 
 log_entry make_entry(const exchange& x, const access_log& log, microseconds took)
@@ -59,8 +76,8 @@ log_entry make_entry(const exchange& x, const access_log& log, microseconds took
         .connect = between(x.began, said.asked),
         .first_byte = between(x.began, said.answered),
         .limit = verdict_of(x.limit),
-        .rule = refusing_rule(x.limit),
     };
+    add_deciding_rule(entry, x);
     if (said.error != http_error::none)
         entry.error = http::describe(said.error).code;
     if (x.route) {

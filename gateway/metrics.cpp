@@ -53,7 +53,9 @@ struct route_sums
     std::array<std::uint64_t, 6> answers{};
     std::array<std::uint64_t, duration_bounds_us.size() + 1> durations{};
     std::uint64_t duration_sum_us = 0;
-    std::map<std::string, std::uint64_t, std::less<>> refused;
+    std::uint64_t delayed = 0;
+    using by_rule = std::map<std::string, std::uint64_t, std::less<>>;
+    by_rule refused, shadow_refused;
 };
 
 struct upstream_sums
@@ -83,8 +85,11 @@ struct sums
             for (std::size_t i = 0; i < to.durations.size(); ++i)
                 to.durations[i] += from.durations[i].read();
             to.duration_sum_us += from.duration_sum_us.read();
+            to.delayed += from.delayed.read();
             for (const auto& [rule, count] : from.refused)
                 to.refused[rule] += count.read();
+            for (const auto& [rule, count] : from.shadow_refused)
+                to.shadow_refused[rule] += count.read();
         });
         w.metrics().each_upstream([this](std::string_view name, const upstream_counters& from) {
             auto& to = upstreams[std::string(name)];
@@ -110,6 +115,15 @@ void show_routes(exposition& out, const sums& all)
         for (const auto& [rule, count] : route.refused)
             out.value(count, {{"route", name}, {"rule", rule}});
     }
+    out.family("headgate_shadow_limited_total", "Requests that a shadow rule would have refused, by route and rule.",
+               MetricType::Counter);
+    for (const auto& [name, route] : all.routes) {
+        for (const auto& [rule, count] : route.shadow_refused)
+            out.value(count, {{"route", name}, {"rule", rule}});
+    }
+    out.family("headgate_delayed_total", "Requests held back by a shaping rule, by route.", MetricType::Counter);
+    for (const auto& [name, route] : all.routes)
+        out.value(route.delayed, {{"route", name}});
     out.family("headgate_request_duration_seconds", "From the request's head to the end of its answer.",
                MetricType::Histogram);
     for (const auto& [name, route] : all.routes) {

@@ -7,8 +7,9 @@
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/router.hpp"
-#include "limiter/memory_store.hpp"
+#include "gateway/ready_chain.hpp"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,39 +17,13 @@
 
 namespace headgate {
 
-// The stores outlive every reload: a limit that stays keeps its counters.
-using store_map = std::map<std::string, std::unique_ptr<limiter::memory_store>>;
-
-// One name in a rule's `key`.
-struct key_reader
+// Requests of a route that no chain counts.
+struct ready_exemption
 {
-    enum class kind
-    {
-        configured, // keys: in the file
-        route,
-        host,
-        method,
-        client_ip
-    };
-    kind what = kind::configured;
-    const config::key_config* key = nullptr;
-};
-
-// The rules of a chain that share a key.
-struct chain_part
-{
-    std::vector<key_reader> key;
-    std::shared_ptr<const limiter::rule_group> group;
-    std::vector<std::uint64_t> costs; // one a rule
-    std::vector<std::uint64_t> held;  // the same for rules that count requests in flight, 0 for the others
-};
-
-struct ready_chain
-{
-    std::string name;
-    limiter::memory_store* store = nullptr;
-    std::vector<chain_part> parts;
-    bool holds = false; // some rule counts requests in flight: they must be released
+    std::vector<std::string> methods;
+    http::address_set networks;
+    http::router paths;
+    bool has_paths = false;
 };
 
 struct ready_route
@@ -59,6 +34,8 @@ struct ready_route
     std::size_t upstream_number = 0; // in the runtime's upstreams
     const config::answers_config* answers = nullptr;
     std::vector<const ready_chain*> chains;
+    const config::cost_config* cost = nullptr; // for rules without their own; null: one
+    const ready_exemption* exempt = nullptr;   // null: nothing is
     http::header_edits request_edits, response_edits;
 };
 
@@ -74,7 +51,9 @@ struct runtime
     http::router router;
     std::vector<ready_route> routes; // the router's numbers lead here
     std::map<std::string, ready_chain> chains;
-    std::vector<ready_upstream> upstreams; // each worker has its connections under the same number
+    ready_plans plans;
+    std::deque<ready_exemption> exemptions; // stay where they are: routes point to them
+    std::vector<ready_upstream> upstreams;  // each worker has its connections under the same number
     http::client_address_rules client_address;
 
     runtime() = default;

@@ -155,6 +155,26 @@ bool session::is_reset()
     return !socket_.is_open() || (::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLERR | POLLHUP)) != 0);
 }
 
+bool session::has_left()
+{
+    pollfd asked{socket_.native_handle(), POLLRDHUP, 0};
+    return !socket_.is_open() || (::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLERR | POLLHUP | POLLRDHUP)) != 0);
+}
+
+task<bool> session::hold(std::chrono::microseconds time)
+{
+    constexpr std::chrono::microseconds look_again{250'000};
+    steady_timer timer(worker_.get_executor());
+    const auto end = std::chrono::steady_clock::now() + time;
+    for (auto now = end - time; now < end; now = std::chrono::steady_clock::now()) {
+        timer.expires_at(std::min(end, now + look_again));
+        const auto woken = co_await until_expired(timer);
+        if (woken.error || has_left())
+            co_return false;
+    }
+    co_return true;
+}
+
 void session::close_with_reset()
 {
     const struct linger reset

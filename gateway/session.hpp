@@ -40,6 +40,10 @@ public:
     // Does so, up to a bound; false when the connection must close after all.
     task<bool> drop_body(exchange& x);
 
+    // Lets the request wait, without a thread. False when the client has left meanwhile: one that has only finished
+    // sending counts as gone too, for it must not keep a place that others wait for.
+    task<bool> hold(std::chrono::microseconds time);
+
     // Ends whatever is waited for on the client's socket; nothing more can be read from it in good order.
     void interrupt();
     // The client has reset its connection: nobody will read an answer.
@@ -76,6 +80,7 @@ private:
     task<bool> send_rest(std::string_view first, std::string_view second);
     bool not_sent(std::size_t left);
     bool has_unread() const;
+    bool has_left();
     task<void> linger();
     void await(waiting_for what, deadline_list& within);
     void stop_waiting();

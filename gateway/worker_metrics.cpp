@@ -12,7 +12,7 @@ void worker_metrics::adopt(const runtime& next)
         wanted.emplace(route.name, &route);
     std::erase_if(routes_, [&](const auto& known) { return !wanted.contains(known.first); });
     for (const auto& [name, route] : wanted) {
-        auto& refused = routes_[std::string(name)].refused;
+        auto& counters = routes_[std::string(name)];
         std::map<std::string_view, bool> rules;
         for (const auto* chain : route->chains) {
             for (const auto& part : chain->parts) {
@@ -20,9 +20,11 @@ void worker_metrics::adopt(const runtime& next)
                     rules[member.limits.limits.name] = true;
             }
         }
-        std::erase_if(refused, [&](const auto& known) { return !rules.contains(known.first); });
-        for (const auto& [rule, _] : rules)
-            refused[std::string(rule)];
+        for (auto* table : {&counters.refused, &counters.shadow_refused}) {
+            std::erase_if(*table, [&](const auto& known) { return !rules.contains(known.first); });
+            for (const auto& [rule, _] : rules)
+                (*table)[std::string(rule)];
+        }
     }
     std::erase_if(upstreams_, [&](const auto& known) { return !next.config.upstreams.contains(known.first); });
     for (const auto& [name, _] : next.config.upstreams)
@@ -52,12 +54,16 @@ void worker_metrics::count(const exchange& x, std::chrono::microseconds took)
         ++bucket;
     to.durations[bucket].add();
     to.duration_sum_us.add(static_cast<std::uint64_t>(took.count()));
-    if (!x.limit.refused)
+    const auto& limit = x.limit;
+    if (limit.delay.count() > 0)
+        to.delayed.add();
+    if (!limit.refused && !limit.shadow_refused)
         return;
-    for (std::size_t i = 0; i < x.limit.count; ++i) {
-        if (x.limit.decisions[i].admitted || x.limit.rules[i]->shadow)
+    for (std::size_t i = 0; i < limit.count; ++i) {
+        if (limit.decisions[i].admitted)
             continue;
-        if (const auto rule = to.refused.find(x.limit.rules[i]->name); rule != to.refused.end())
+        auto& table = limit.rules[i]->shadow ? to.shadow_refused : to.refused;
+        if (const auto rule = table.find(limit.rules[i]->name); rule != table.end())
             rule->second.add();
     }
 }

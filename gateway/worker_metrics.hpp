@@ -29,7 +29,10 @@ struct route_counters
     std::array<counter, 6> answers; // by status class; [0]: none was sent
     std::array<counter, duration_bounds_us.size() + 1> durations;
     counter duration_sum_us;
-    std::map<std::string, counter, std::less<>> refused; // by rule
+    counter delayed;
+    using by_rule = std::map<std::string, counter, std::less<>>;
+    by_rule refused;
+    by_rule shadow_refused; // by a shadow rule that let the request pass
 };
 
 struct upstream_counters

@@ -128,14 +128,14 @@ memory_store::located memory_store::locate(shard& in, std::uint64_t hash, std::s
     at.group = &group;
     at.tag = static_cast<std::uint32_t>(hash >> 32);
     auto& lineage = group.lineage();
-    auto shared = in.overflow.empty() ? in.overflow.end() : in.overflow.find(lineage.number);
+    auto shared = in.overflow.empty() ? in.overflow.end() : in.overflow.find(group.shared_number());
     if (shared != in.overflow.end() && shared->second.group != group.id())
         adopt(directory_, shared->second, group, now);
     auto s = in.table.find(at.tag, lineage, key);
     if (s != key_table::none && in.table.at(s).header->group != group.id()) {
         adopt(in, s, group, now);
         s = in.table.find(at.tag, lineage, key);
-        shared = in.overflow.find(lineage.number); // it may be there now
+        shared = in.overflow.find(group.shared_number()); // it may be there now
     }
     if (s == key_table::none) {
         const auto level = shared == in.overflow.end() ? std::uint8_t{0} : shared->second.level;
@@ -164,7 +164,7 @@ memory_store::located memory_store::locate(shard& in, std::uint64_t hash, std::s
 
 memory_store::overflow_counters& memory_store::overflow_of(shard& in, const rule_group& group, time_point now)
 {
-    auto& shared = in.overflow[group.lineage().number];
+    auto& shared = in.overflow[group.shared_number()];
     if (shared.words.empty()) {
         shared.group = group.id();
         shared.words.resize(group.words(0));
@@ -186,7 +186,7 @@ void memory_store::inherit(shard& in, overflow_counters& shared, const located& 
             begin(m, w, now);
     });
     if (recovered)
-        in.overflow.erase(to.group->lineage().number);
+        in.overflow.erase(to.group->shared_number());
 }
 
 bool memory_store::take_known(const part& p, time_point now, std::span<decision> decisions, verdict& out)
@@ -199,7 +199,7 @@ bool memory_store::take_known(const part& p, time_point now, std::span<decision>
     auto& in = shard_of(hash);
     in.table.prefetch(static_cast<std::uint32_t>(hash >> 32));
     std::lock_guard guard(in.lock);
-    if (lineage.current.load(std::memory_order_acquire) != &group)
+    if (lineage.current.load(std::memory_order_acquire) != group.base())
         return false;
     auto* const header = in.table.find_plain(static_cast<std::uint32_t>(hash >> 32), group, p.key);
     if (!header)
@@ -213,7 +213,7 @@ bool memory_store::take_known(const part& p, time_point now, std::span<decision>
         const auto& m = members[i].limits;
         const auto cost = p.costs.empty() ? 1 : p.costs[i];
         auto& said = decisions[i];
-        if (!judge_usual(m, at, now, cost, said, charges[i])) {
+        if (!admit_usual(m, at, now, cost, said, charges[i])) {
             said = judge(m, {at, members[i].words}, now, cost);
             charges[i] = {at, no_value};
         }
@@ -304,13 +304,11 @@ void memory_store::say_what_is_left(std::span<const located> at, std::span<decis
 const rule_group& memory_store::current_group(const part& p, verdict& out)
 {
     auto& lineage = p.group->lineage();
-    const auto* current = lineage.current.load(std::memory_order_acquire);
-    if (current != p.group) {
-        std::lock_guard guard(lineage.owner_lock);
-        out.kept.push_back(lineage.owner);
-        current = out.kept.back().get();
-    }
-    return *current;
+    if (lineage.current.load(std::memory_order_acquire) == p.group->base())
+        return *p.group;
+    std::lock_guard guard(lineage.owner_lock);
+    out.kept.push_back(lineage.owner);
+    return out.kept.back()->variant(p.group->variant_name());
 }
 
 void memory_store::judge_part(const part& p, const located& at, time_point now, std::span<decision> said, verdict& out)

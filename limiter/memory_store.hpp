@@ -26,7 +26,9 @@ public:
     ~memory_store();
 
     // Declares or changes the rules that share a key. A change converts every counter of the group before it returns.
-    std::shared_ptr<const rule_group> define(const std::string& name, std::vector<rule> rules, time_point now);
+    // A part may name one of the variants in place of the group that is returned.
+    std::shared_ptr<const rule_group> define(const std::string& name, std::vector<rule> rules, time_point now,
+                                             rule_variants variants = {});
 
     // All rules admit, or nothing is charged. `decisions` takes one a rule, part by part.
     verdict take(std::span<const part> parts, time_point now, std::span<decision> decisions);
@@ -34,6 +36,11 @@ public:
     verdict look(std::span<const part> parts, time_point now, std::span<decision> decisions);
     // Undoes a take that admitted, as far as it still counts.
     void give_back(std::span<const part> parts, time_point charged_at, time_point now);
+    // Makes what `as_charged.costs` took at `charged_at` as if it had been `actual`, more or less: one cost a rule.
+    void correct(const part& as_charged, std::span<const std::uint64_t> actual, time_point charged_at, time_point now)
+    {
+        settle_part(as_charged, actual, charged_at, now);
+    }
 
     // Takes an estimate that `settle` corrects later; one that is never settled is given back when `lifetime` is over.
     verdict reserve(std::span<const part> parts, time_point now, microseconds lifetime, std::span<decision> decisions,
@@ -120,7 +127,10 @@ private:
     template <class Act>
     bool with_entry(std::string_view group, std::string_view key, time_point now, Act act);
     void resize_shards();
+    std::uint32_t new_id();
+    void publish(const rule_group& group);
     void convert_all(const rule_group& from, const rule_group& to, time_point now);
+    void convert_shared(shard& in, const rule_group& from, const rule_group& to, time_point now);
     std::span<shard> all_shards() const;
 
     std::size_t max_keys_;
@@ -135,6 +145,7 @@ private:
     group_directory directory_;
     std::vector<std::uint32_t> free_ids_;
     std::uint32_t next_id_ = 0;
+    std::uint32_t next_number_ = 0; // of lineages and of variants' overflow counters
     std::size_t entry_bytes_ = 0;
 
     mutable std::mutex reservations_lock_;

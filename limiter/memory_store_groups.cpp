@@ -9,13 +9,14 @@ namespace headgate::limiter {
 void convert_words(const rule_group& from, std::uint8_t from_level, state old, const rule_group& to,
                    std::uint8_t to_level, state fresh, time_point now)
 {
+    const auto how = from.base() == to.base() ? carry::all : carry::up_to_limit;
     for_each_member(to, to_level, fresh, [&](const meter& m, state w, std::size_t) {
         bool known = false;
         for_each_member(from, from_level, old, [&](const meter& before, state words, std::size_t) {
             if (known || before.limits.name != m.limits.name)
                 return;
             known = true;
-            convert(before, words, m, w, now);
+            convert(before, words, m, w, now, how);
         });
         if (!known)
             begin(m, w, now);
@@ -86,9 +87,30 @@ group_lineage* memory_store::lineage_of(std::string_view name) const
     return found == lineages_.end() ? nullptr : found->second.get();
 }
 
-std::shared_ptr<const rule_group> memory_store::define(const std::string& name, std::vector<rule> rules, time_point now)
+std::uint32_t memory_store::new_id()
 {
-    if (rules.empty() || rules.size() > max_rules_a_group)
+    if (free_ids_.empty() && next_id_ == group_directory::max_groups)
+        throw std::length_error("too many groups of rules in one store");
+    const auto id = free_ids_.empty() ? next_id_++ : free_ids_.back();
+    if (!free_ids_.empty())
+        free_ids_.pop_back();
+    return id;
+}
+
+// Entries may carry the group's id from now on.
+void memory_store::publish(const rule_group& group)
+{
+    directory_.set(group.id(), &group);
+    entry_bytes_ = std::max(entry_bytes_, key_table::entry_bytes(group));
+    for (const auto& variant : group.variants())
+        publish(*variant);
+}
+
+std::shared_ptr<const rule_group> memory_store::define(const std::string& name, std::vector<rule> rules, time_point now,
+                                                       rule_variants variants)
+{
+    const auto fits = [](const std::vector<rule>& list) { return !list.empty() && list.size() <= max_rules_a_group; };
+    if (!fits(rules) || !std::all_of(variants.begin(), variants.end(), [&](auto& v) { return fits(v.second); }))
         throw std::invalid_argument("a group of rules has 1 to 16 of them: " + name);
     std::lock_guard reload(reload_);
     std::lock_guard guard(registry_);
@@ -96,24 +118,24 @@ std::shared_ptr<const rule_group> memory_store::define(const std::string& name, 
     if (!slot) {
         slot = std::make_unique<group_lineage>();
         slot->name = name;
-        slot->number = static_cast<std::uint32_t>(lineages_.size());
+        slot->number = ++next_number_;
     }
     auto& lineage = *slot;
     const auto before = lineage.owner;
-    if (before && same_rules(*before, rules))
+    if (before && same_rules(*before, rules) && same_variants(*before, variants))
         return before;
 
-    if (free_ids_.empty() && next_id_ == group_directory::max_groups)
-        throw std::length_error("too many groups of rules");
-    const auto id = free_ids_.empty() ? next_id_++ : free_ids_.back();
-    if (!free_ids_.empty())
-        free_ids_.pop_back();
-    auto group = std::make_shared<const rule_group>(lineage, id, std::move(rules));
-    directory_.set(id, group.get());
-    if (const auto bytes = key_table::entry_bytes(*group); bytes > entry_bytes_) {
-        entry_bytes_ = bytes;
-        resize_shards();
+    const auto group = std::make_shared<rule_group>(lineage, new_id(), std::move(rules));
+    for (auto& [variant, its_rules] : variants) {
+        auto& number = lineage.variant_numbers[variant];
+        if (number == 0)
+            number = ++next_number_;
+        group->add_variant(variant, new_id(), number, std::move(its_rules));
     }
+    const auto entry_bytes_before = entry_bytes_;
+    publish(*group);
+    if (entry_bytes_ > entry_bytes_before)
+        resize_shards();
     {
         std::lock_guard owner(lineage.owner_lock);
         lineage.owner = group;
@@ -122,8 +144,24 @@ std::shared_ptr<const rule_group> memory_store::define(const std::string& name, 
     if (before) {
         convert_all(*before, *group, now);
         free_ids_.push_back(before->id());
+        for (const auto& variant : before->variants())
+            free_ids_.push_back(variant->id());
     }
     return group;
+}
+
+// The overflow counters follow their rules; those of a variant that is gone count with the group's own.
+void memory_store::convert_shared(shard& in, const rule_group& from, const rule_group& to, time_point now)
+{
+    const auto shared = in.overflow.find(from.shared_number());
+    if (shared == in.overflow.end() || shared->second.group == to.id())
+        return;
+    adopt(directory_, shared->second, to, now);
+    if (from.shared_number() == to.shared_number())
+        return;
+    auto carried = std::move(shared->second);
+    in.overflow.erase(shared);
+    share(in, to, carried.level, carried.words, now);
 }
 
 // From here on every request reads the new version under its shard's lock, so one pass leaves no old entry behind.
@@ -132,13 +170,17 @@ void memory_store::convert_all(const rule_group& from, const rule_group& to, tim
     for (auto& in : all_shards()) {
         std::lock_guard guard(in.lock);
         const auto at = in.advance(now);
-        const auto shared = in.overflow.find(to.lineage().number);
-        if (shared != in.overflow.end() && shared->second.group != to.id())
-            adopt(directory_, shared->second, to, at);
+        convert_shared(in, from, to, at);
+        for (const auto& variant : from.variants())
+            convert_shared(in, *variant, to.variant(variant->variant_name()), at);
         for (key_table::slot s = 0; s < in.table.slots(); ++s) {
             // Again for the same slot: an entry that had to go lets another move up.
-            while (in.table.is_used(s) && in.table.at(s).header->group == from.id())
-                adopt(in, s, to, at);
+            while (in.table.is_used(s)) {
+                const auto& old = *in.table.at(s).group;
+                if (old.base() != &from)
+                    break;
+                adopt(in, s, to.variant(old.variant_name()), at);
+            }
         }
     }
 }
@@ -162,7 +204,7 @@ std::size_t memory_store::bound_bytes() const
 {
     std::lock_guard guard(registry_);
     const auto keys = std::max<std::size_t>(1, max_keys_ >> shard_bits_);
-    const auto overflow = lineages_.size() * (entry_bytes_ + 64);
+    const auto overflow = next_number_ * (entry_bytes_ + 64);
     const auto tables = all_shards().size() * key_table::bound(keys, entry_bytes_);
     const auto unused = tables >= chunk_source::large_store ? chunk_source::huge_page : 0;
     return tables + unused + all_shards().size() * (sizeof(shard) + overflow);
@@ -192,8 +234,13 @@ std::vector<std::shared_ptr<const rule_group>> memory_store::groups() const
 {
     std::lock_guard guard(registry_);
     std::vector<std::shared_ptr<const rule_group>> all;
-    for (const auto& [_, lineage] : lineages_)
+    for (const auto& [_, lineage] : lineages_) {
+        if (!lineage->owner)
+            continue; // its definition failed
         all.push_back(lineage->owner);
+        for (const auto& variant : lineage->owner->variants())
+            all.push_back(keep(lineage->owner, *variant));
+    }
     return all;
 }
 

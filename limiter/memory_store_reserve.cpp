@@ -23,7 +23,7 @@ bool was_another_kind(const part& p, const rule& now)
 // What is not in flight on the key's own entry was begun while the store was full, on the shared counters.
 void memory_store::end_shared(shard& in, const rule_group& group, std::size_t rule, std::uint64_t cost)
 {
-    const auto shared = in.overflow.find(group.lineage().number);
+    const auto shared = in.overflow.find(group.shared_number());
     if (cost == 0 || shared == in.overflow.end() || shared->second.group != group.id())
         return;
     for_each_member(group, shared->second.level, shared->second.words, [&](const meter& m, state w, std::size_t i) {
@@ -81,7 +81,9 @@ verdict memory_store::reserve(std::span<const part> parts, time_point now, micro
         const auto& group = *out.groups[i];
         std::lock_guard owner(group.lineage().owner_lock);
         auto& kept = held.parts.emplace_back();
-        kept.group = group.lineage().owner;
+        const auto& owner_now = group.lineage().owner;
+        kept.group =
+            keep(owner_now, group.base() == owner_now.get() ? group : owner_now->variant(group.variant_name()));
         kept.key = parts[i].key;
         for (std::size_t rule = 0; rule < kept.group->size(); ++rule)
             kept.costs.push_back(cost_of(parts[i], *kept.group, rule));

@@ -12,7 +12,8 @@ key_report report_of(const key_table::entry& e, time_point now)
     key_report out;
     {
         std::lock_guard owner(e.group->lineage().owner_lock);
-        out.rules = e.group->lineage().owner;
+        const auto& owned = e.group->lineage().owner;
+        out.rules = keep(owned, owned->variant(e.group->variant_name()));
     }
     out.group = e.group->name();
     out.key = e.key;
@@ -102,9 +103,12 @@ bool memory_store::block(std::string_view group, std::string_view key, time_poin
     auto& in = shard_of(hash);
     std::lock_guard guard(in.lock);
     now = in.advance(now);
-    const auto& rules = *lineage->current.load(std::memory_order_acquire);
+    // By the rules that judged the key last: those of its plan.
+    const auto* rules = lineage->current.load(std::memory_order_acquire);
+    if (const auto known = in.table.find(tag, *lineage, bounded.view()); known != key_table::none)
+        rules = &rules->variant(in.table.at(known).group->variant_name());
     // A key never seen gets an entry as a request would give it one: with what the shared counters have used.
-    if (!locate(in, hash, bounded.view(), rules, now).header)
+    if (!locate(in, hash, bounded.view(), *rules, now).header)
         return false;
     const auto s = in.table.find(tag, *lineage, bounded.view());
     auto e = in.table.at(s);

@@ -7,7 +7,8 @@
 
 namespace headgate::limiter {
 
-rule_group::rule_group(group_lineage& lineage, std::uint32_t id, std::vector<rule> rules) : lineage_(lineage), id_(id)
+rule_group::rule_group(group_lineage& lineage, std::uint32_t id, std::vector<rule> rules)
+    : lineage_(lineage), id_(id), shared_number_(lineage.number)
 {
     members_.reserve(rules.size());
     for (auto& r : rules) {
@@ -18,6 +19,23 @@ rule_group::rule_group(group_lineage& lineage, std::uint32_t id, std::vector<rul
         fixed_words_ += words;
         members_.push_back({std::move(m), words, is_log});
     }
+}
+
+void rule_group::add_variant(std::string name, std::uint32_t id, std::uint32_t shared_number, std::vector<rule> rules)
+{
+    auto& variant = *variants_.emplace_back(std::make_unique<rule_group>(lineage_, id, std::move(rules)));
+    variant.base_ = this;
+    variant.shared_number_ = shared_number;
+    variant.variant_name_ = std::move(name);
+}
+
+const rule_group& rule_group::variant(std::string_view name) const
+{
+    for (const auto& known : variants_) {
+        if (known->variant_name_ == name)
+            return *known;
+    }
+    return *this;
 }
 
 std::size_t rule_group::log_words(const member& m, std::uint8_t level)
@@ -52,6 +70,15 @@ bool same_rules(const rule_group& group, const std::vector<rule>& rules)
                a.count_refused == b.count_refused;
     };
     return std::equal(group.members().begin(), group.members().end(), rules.begin(), rules.end(), same);
+}
+
+bool same_variants(const rule_group& group, const rule_variants& variants)
+{
+    return group.variants().size() == variants.size() &&
+           std::all_of(group.variants().begin(), group.variants().end(), [&](const auto& known) {
+               const auto wanted = variants.find(known->variant_name());
+               return wanted != variants.end() && same_rules(*known, wanted->second);
+           });
 }
 
 } // namespace headgate::limiter

@@ -1,5 +1,6 @@
 // The rules of one chain that share one key. They share one entry of the store too, so that judging them costs one
-// lookup.
+// lookup. A group may have variants: the same rules in other numbers, or without some of them, for keys on another
+// plan. A key has one entry whichever variant judges it; one that changes over takes what it has used along.
 #pragma once
 
 #include "limiter/core/meter.hpp"
@@ -7,9 +8,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headgate::limiter {
@@ -24,9 +27,10 @@ struct group_lineage
 {
     std::string name;
     std::uint32_t number = 0;
+    std::map<std::string, std::uint32_t> variant_numbers; // each shares overflow counters of its own
     std::atomic<const rule_group*> current{nullptr};
     std::mutex owner_lock;
-    std::shared_ptr<const rule_group> owner; // of `current`
+    std::shared_ptr<const rule_group> owner; // of `current` and its variants
 };
 
 class rule_group
@@ -40,8 +44,16 @@ public:
     };
 
     rule_group(group_lineage& lineage, std::uint32_t id, std::vector<rule> rules);
+    // Before anyone else sees the group.
+    void add_variant(std::string name, std::uint32_t id, std::uint32_t shared_number, std::vector<rule> rules);
 
     const std::string& name() const { return lineage_.name; }
+    const std::string& variant_name() const { return variant_name_; } // empty: this is the group itself
+    const rule_group* base() const { return base_; }                  // the group that this is a variant of, or itself
+    const std::vector<std::unique_ptr<rule_group>>& variants() const { return variants_; }
+    // The variant of that name; the group itself when there is none.
+    const rule_group& variant(std::string_view name) const;
+    std::uint32_t shared_number() const { return shared_number_; } // of its overflow counters
     group_lineage& lineage() const { return lineage_; }
     std::uint32_t id() const { return id_; }
     const std::vector<member>& members() const { return members_; }
@@ -58,13 +70,26 @@ private:
     std::size_t words_with_logs(std::uint8_t level) const;
 
     group_lineage& lineage_;
+    const rule_group* base_ = this;
     std::uint32_t id_;
+    std::uint32_t shared_number_;
     std::vector<member> members_;
     std::size_t fixed_words_ = 0;
     bool logs_ = false;
+    std::string variant_name_;
+    std::vector<std::unique_ptr<rule_group>> variants_;
 };
+
+using rule_variants = std::map<std::string, std::vector<rule>>;
 
 // True when no counter needs converting from one to the other.
 bool same_rules(const rule_group& group, const std::vector<rule>& rules);
+bool same_variants(const rule_group& group, const rule_variants& variants);
+
+// A pointer to one of the groups that `owner` owns, that keeps all of them.
+inline std::shared_ptr<const rule_group> keep(const std::shared_ptr<const rule_group>& owner, const rule_group& group)
+{
+    return {owner, &group};
+}
 
 } // namespace headgate::limiter

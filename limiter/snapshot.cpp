@@ -137,6 +137,7 @@ bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::
         const auto id = in.get<std::uint32_t>();
         auto& group = out[id];
         group.lineage.name = in.text();
+        const auto variant = in.text();
         const auto size = in.get<std::uint32_t>();
         if (size == 0 || size > max_rules_a_group)
             return false;
@@ -147,8 +148,8 @@ bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::
         }
         group.rules = std::make_unique<rule_group>(group.lineage, id, std::move(rules));
         for (const auto& candidate : current) {
-            if (candidate->name() == group.lineage.name)
-                group.today = candidate;
+            if (candidate->name() == group.lineage.name && candidate->base() == candidate.get())
+                group.today = keep(candidate, candidate->variant(variant)); // of the same plan, if there still is one
         }
     }
     return !in.failed();
@@ -182,6 +183,7 @@ snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::p
     for (const auto& group : groups) {
         put(pending, group->id());
         put_text(pending, group->name());
+        put_text(pending, group->variant_name());
         put(pending, static_cast<std::uint32_t>(group->size()));
         for (const auto& m : group->members())
             put_rule(pending, m.limits.limits);

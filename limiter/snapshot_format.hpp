@@ -1,6 +1,6 @@
 // The bytes of a snapshot. Little-endian, in this order:
-//   magic "HGSNAP" and a 2-byte version | written_at | groups: name, rules | entries: group, level, flags, key, words
-//   | an end mark | checksum of everything before it
+//   magic "HGSNAP" and a 2-byte version | written_at | groups: name, variant, rules | entries: group, level, flags,
+//   key, words | an end mark | checksum of everything before it
 // Pure: files belong to snapshot.cpp.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace headgate::limiter::snapshot_format {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are written as they lie in memory");
 
-inline constexpr std::string_view magic{"HGSNAP\x01\x00", 8}; // the last two bytes are the version
+inline constexpr std::string_view magic{"HGSNAP\x02\x00", 8}; // the last two bytes are the version
 inline constexpr std::uint32_t end_of_entries = 0xffffffff;
 inline constexpr std::size_t checksum_block = 1 << 16;
 

@@ -38,7 +38,15 @@ inline microseconds to_us(const meter& m, wide t)
     return microseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(us, INT64_MAX))};
 }
 
-inline std::uint64_t divide(std::int64_t value, std::uint64_t by) { return static_cast<std::uint64_t>(value) / by; }
+// Whole units in some ticks.
+inline std::uint64_t units_in(const meter& m, wide t) { return divide(t, m.ticks_a_unit); }
+inline std::uint64_t units_in(const meter& m, std::int64_t t)
+{
+    // The inverse is too small by one at the most and `t` below 2^63: the quotient is right, or one short.
+    const auto ticks = static_cast<std::uint64_t>(t);
+    const auto units = static_cast<std::uint64_t>(static_cast<unsigned_wide>(ticks) * m.unit_inverse >> 64);
+    return units + (ticks - units * m.ticks_a_unit >= m.ticks_a_unit);
+}
 inline microseconds to_us(const meter& m, std::int64_t t)
 {
     const auto a_us = static_cast<std::int64_t>(m.ticks_a_us);
@@ -59,7 +67,7 @@ decision judge(const meter& m, Ticks at, Ticks stored, std::uint64_t cost)
     decision d{.admitted = earliest <= at, .limit = m.limits.capacity};
     const Ticks level = (d.admitted ? charged : empty_at) - at;
     if (level < tolerance)
-        d.remaining = divide(tolerance - level, m.ticks_a_unit);
+        d.remaining = units_in(m, tolerance - level);
     d.reset_after = to_us(m, level);
     if (!d.admitted) {
         d.retry_after = cost > m.limits.capacity ? never : to_us(m, earliest - at);
@@ -108,7 +116,7 @@ inline std::uint64_t give_back(const meter& m, state s, time_point now, std::uin
     const wide empty_at = load(s);
     if (empty_at <= at)
         return 0;
-    const std::uint64_t used = divide(empty_at - at + (m.ticks_a_unit - 1), m.ticks_a_unit);
+    const std::uint64_t used = units_in(m, empty_at - at + (m.ticks_a_unit - 1));
     store(s, std::max(at, empty_at - ticks(m, cost)));
     return std::min(cost, used);
 }

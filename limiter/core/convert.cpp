@@ -53,8 +53,9 @@ bool same_window(const rule& a, const rule& b)
     return a.period == b.period && a.calendar == b.calendar && a.align == b.align;
 }
 
-// The log keeps its records, as many of the newest as the new limit holds.
-void copy_log(const meter& from, const_state old, const meter& to, state fresh, time_point now)
+// The log keeps its records, as many of the newest as the new limit holds. What the others cost is dropped, or counts
+// with the oldest that is kept.
+void copy_log(const meter& from, const_state old, const meter& to, state fresh, time_point now, carry how)
 {
     const sliding_log::ring log(old);
     std::size_t first = sliding_log::expired(from, log, now);
@@ -63,6 +64,15 @@ void copy_log(const meter& from, const_state old, const meter& to, state fresh, 
     std::size_t i = log.size();
     while (i > first && kept < to.limits.count)
         kept += log.cost(--i);
+    if (how == carry::all && i < log.size()) {
+        std::uint64_t older = 0;
+        for (std::size_t n = first; n < i; ++n)
+            older += log.cost(n);
+        out.push(log.when(i), log.cost(i) + older);
+        for (++i; i < log.size(); ++i)
+            out.push(log.when(i), log.cost(i));
+        return;
+    }
     for (; i < log.size(); ++i) {
         const auto surplus = kept > to.limits.count ? kept - to.limits.count : 0;
         kept -= surplus;
@@ -72,7 +82,7 @@ void copy_log(const meter& from, const_state old, const meter& to, state fresh, 
 
 } // namespace
 
-void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now)
+void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now, carry how)
 {
     if (from.limits.kind == algorithm::concurrency || to.limits.kind == algorithm::concurrency) {
         // Only requests that are really in flight will ever be released, and none of them holds a token.
@@ -83,28 +93,30 @@ void convert(const meter& from, const_state old, const meter& to, state fresh, t
         return;
     }
     if (from.limits.kind == to.limits.kind && from.limits.kind == algorithm::sliding_log)
-        return copy_log(from, old, to, fresh, now);
+        return copy_log(from, old, to, fresh, now, how);
     if (from.limits.kind == to.limits.kind && from.limits.kind == algorithm::sliding_window &&
         from.limits.period == to.limits.period) {
         auto c = sliding_window::at(from, old, now);
         // The previous window stays whole: cut to the new limit, what has faded of it would count twice.
-        c.current = std::min(c.current, to.limits.count);
+        if (how == carry::up_to_limit)
+            c.current = std::min(c.current, to.limits.count);
         return sliding_window::store(fresh, c);
     }
 
     // The same kind of rule keeps the number used; another kind keeps the share of the limit.
     const auto [parts, a_token] = used(from, old, now);
     const wide limit = static_cast<wide>(to.limits.limit());
+    const wide most = how == carry::all ? static_cast<wide>(max_use) : limit;
     const wide in_old_units = same_family(from.limits, to.limits)
                                   ? parts
-                                  : scale_up(parts, limit, static_cast<wide>(from.limits.limit()), limit * a_token);
+                                  : scale_up(parts, limit, static_cast<wide>(from.limits.limit()), most * a_token);
     if (in_old_units == 0)
         return;
     if (to.limits.is_bucket()) {
-        const wide level = scale_up(in_old_units, to.ticks_a_unit, a_token, to.tolerance);
+        const wide level = scale_up(in_old_units, to.ticks_a_unit, a_token, most * to.ticks_a_unit);
         return bucket::store(fresh, bucket::ticks(to, now) + level);
     }
-    const auto count = static_cast<std::uint64_t>(scale_up(in_old_units, 1, a_token, limit));
+    const auto count = static_cast<std::uint64_t>(scale_up(in_old_units, 1, a_token, most));
     charge(to, fresh, now, count);
     if (to.limits.kind == algorithm::fixed_window && from.limits.kind == to.limits.kind &&
         same_window(from.limits, to.limits))

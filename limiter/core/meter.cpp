@@ -40,6 +40,7 @@ meter::meter(rule r) : limits(std::move(r))
     ticks_a_us = limits.count / common;
     ticks_a_unit = period / common;
     tolerance = static_cast<wide>(limits.capacity) * ticks_a_unit;
+    unit_inverse = ~std::uint64_t{0} / ticks_a_unit;
     narrow = ticks_a_us <= 512 && tolerance >> 61 == 0;
 }
 

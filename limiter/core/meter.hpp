@@ -15,6 +15,7 @@
 namespace headgate::limiter {
 
 __extension__ typedef __int128 wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
 
 // A rule's state on one key: a few 64-bit words, all zero for a key that is fully recovered.
 using state = std::span<std::uint64_t>;
@@ -29,6 +30,7 @@ struct meter
     std::uint64_t ticks_a_unit = 1; // buckets
     wide tolerance = 0;             // buckets: capacity in ticks
     bool narrow = false;            // buckets: 64 bits hold its ticks, from here to the year 2112
+    std::uint64_t unit_inverse = 0; // buckets: 2^64 / ticks_a_unit, so that a division is a multiplication
 
     // Words a new key needs; a sliding log grows from here to `max_words`.
     std::size_t words() const;
@@ -59,9 +61,18 @@ time_point recovered_at(const meter& m, const_state s);
 // True when a sliding log has no free record for one more charge at `now`.
 bool log_is_full(const meter& m, const_state s, time_point now);
 
+// How much of what was used counts under a lower limit: as much as that limit holds, for a rule that has changed for
+// everyone; all of it for a key that changed over to another plan, or changing to and fro would wash its use away.
+enum class carry
+{
+    up_to_limit,
+    all
+};
+
 // Carries what was used under `from` over to `to` (docs/limits.md, "A change of limits"). `fresh` is to.words() zeros,
 // or for a sliding log as many as `from` had.
-void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now);
+void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now,
+             carry how = carry::up_to_limit);
 
 // Whole seconds as redis-cell prints them: truncated, and one more when a millisecond or more is left over.
 std::int64_t redis_cell_seconds(microseconds t);

@@ -63,12 +63,17 @@ TEST_CASE("429: the verdict and the rule that refused")
         const auto passed = nlohmann::json::parse(pipe.next_line());
         CHECK(passed["status"] == 200);
         CHECK(passed["limit"] == "passed");
-        CHECK_FALSE(passed.contains("rule"));
+        CHECK(passed["rule"] == "minute");
+        CHECK(passed["used"] == i + 1);
+        CHECK(passed["quota"] == 2);
     }
     const auto refused = nlohmann::json::parse(pipe.next_line());
     CHECK(refused["status"] == 429);
     CHECK(refused["limit"] == "refused");
     CHECK(refused["rule"] == "minute");
+    CHECK(refused["used"] == 2);
+    CHECK(refused["key"].get<std::string>().size() == 16);
+    CHECK(refused["key"].get<std::string>().find("me") == std::string::npos);
     CHECK(refused["route"] == "limited");
 }
 

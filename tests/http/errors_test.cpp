@@ -74,7 +74,8 @@ TEST_CASE("A15: an error that leaves the connection in doubt closes it, whatever
     CHECK(answer(http_error::no_route, {.date = date, .keep_alive = true, .http_1_0 = true})
               .find("Connection: keep-alive\r\n") != std::string::npos);
     // Of the client's faults only those leave the connection open whose message was read and understood.
-    const std::set<http_error> understood{http_error::upgrade_version, http_error::bad_key, http_error::missing_key};
+    const std::set<http_error> understood{http_error::upgrade_version, http_error::bad_key,  http_error::missing_key,
+                                          http_error::bad_token,       http_error::bad_cost, http_error::blocked};
     for (unsigned i = 1; i < static_cast<unsigned>(http_error::no_route); ++i) {
         const auto error = static_cast<http_error>(i);
         INFO(describe(error).code);

@@ -1,0 +1,182 @@
+#include "gateway/ready_chain.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace headgate {
+
+namespace {
+
+using rule_list = std::vector<const config::rule_config*>;
+
+// Empty when some rule's cost depends on the request, or is put right when it has ended.
+std::vector<std::uint64_t> plain_costs(const std::vector<rule_terms>& terms)
+{
+    std::vector<std::uint64_t> costs;
+    for (const auto& rule : terms) {
+        const bool plain = !rule.is_settled_later(nullptr) && (!rule.cost || rule.cost->fixed);
+        if (!plain)
+            return {};
+        costs.push_back(rule.cost ? *rule.cost->fixed : 1);
+    }
+    return costs;
+}
+
+// The rules in the numbers that hold for one plan and, if it is not null, one value of the key.
+struct chosen_rules
+{
+    std::vector<limiter::rule> rules;
+    std::vector<rule_terms> terms;
+    bool blocked = false;
+    bool differ = false; // from what holds for everyone else
+};
+
+chosen_rules choose(const rule_list& group, const std::string& plan, const std::string* value)
+{
+    using form = config::limit_value::form;
+    chosen_rules chosen;
+    for (const auto* rule : group) {
+        const auto override_limit = value ? rule->overrides.find(*value) : rule->overrides.end();
+        const auto plan_limit = rule->plans.find(plan);
+        const limiter::rule* numbers = &rule->rule;
+        form what = rule->limit.what;
+        if (override_limit != rule->overrides.end()) {
+            what = override_limit->second.what;
+            if (const auto built = rule->override_rules.find(*value); built != rule->override_rules.end())
+                numbers = &built->second;
+        } else if (plan_limit != rule->plans.end()) {
+            what = plan_limit->second.what;
+            if (const auto built = rule->plan_rules.find(plan); built != rule->plan_rules.end())
+                numbers = &built->second;
+        }
+        chosen.differ = chosen.differ || numbers != &rule->rule || what == form::unlimited || what == form::blocked;
+        chosen.blocked = chosen.blocked || what == form::blocked;
+        if (what == form::unlimited || what == form::blocked)
+            continue;
+        chosen.rules.push_back(*numbers);
+        chosen.terms.push_back(make_terms(*rule));
+    }
+    return chosen;
+}
+
+// Collects the variants of one part, and which of them each plan and each value of the key has.
+class variant_maker
+{
+public:
+    variant_maker(const rule_list& group, const ready_plans& plans) : group_(group), plans_(plans)
+    {
+        for (const auto* rule : group)
+            for (const auto& [value, _] : rule->overrides)
+                values_.insert(value);
+    }
+
+    void fill(chain_part& part, limiter::memory_store& store, const std::string& name, limiter::time_point now)
+    {
+        add({}, choose(group_, {}, nullptr)); // for everyone else
+        part.by_plan = add_plans(nullptr);
+        for (const auto& value : values_)
+            part.by_value.emplace(value, add_plans(&value));
+        auto rules = std::move(found_.front().second.rules);
+        limiter::rule_variants variants;
+        for (auto& [variant, chosen] : found_) {
+            if (!variant.empty() && !chosen.rules.empty())
+                variants.emplace(variant, std::move(chosen.rules));
+        }
+        part.group = store.define(name, std::move(rules), now, std::move(variants));
+        for (auto& [variant, chosen] : found_) {
+            auto& ready = part.variants.emplace_back();
+            ready.blocked = chosen.blocked;
+            if (chosen.terms.empty())
+                continue;
+            ready.group = &part.group->variant(variant);
+            ready.terms = std::move(chosen.terms);
+            ready.plain_costs = plain_costs(ready.terms);
+        }
+    }
+
+private:
+    std::vector<std::size_t> add_plans(const std::string* value)
+    {
+        std::vector<std::size_t> numbers;
+        for (const auto& plan : plans_.names) {
+            auto chosen = choose(group_, plan, value);
+            // The name stays when others come and go, so that a reload finds the same plan's counters again.
+            const auto name = (value ? "value " + *value + " " : std::string()) + "plan " + plan;
+            numbers.push_back(chosen.differ ? add(name, std::move(chosen)) : 0);
+        }
+        return numbers;
+    }
+    std::size_t add(std::string name, chosen_rules chosen)
+    {
+        found_.emplace_back(std::move(name), std::move(chosen));
+        return found_.size() - 1;
+    }
+
+    const rule_list& group_;
+    const ready_plans& plans_;
+    std::set<std::string> values_;
+    std::vector<std::pair<std::string, chosen_rules>> found_;
+};
+
+std::string joined(const std::vector<std::string>& names)
+{
+    std::string text;
+    for (const auto& name : names)
+        text += (text.empty() ? "" : ",") + name;
+    return text;
+}
+
+// Rules that share a key are judged on one entry of the store: grouped here, in the order of the file.
+std::vector<rule_list> group_by_key(const std::vector<config::rule_config>& rules)
+{
+    std::vector<rule_list> groups;
+    for (const auto& rule : rules) {
+        auto same = groups.begin();
+        while (same != groups.end() && same->front()->key != rule.key)
+            ++same;
+        if (same == groups.end())
+            same = groups.emplace(groups.end());
+        same->push_back(&rule);
+    }
+    return groups;
+}
+
+} // namespace
+
+std::size_t ready_plans::number_of(std::string_view name) const
+{
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? default_plan : static_cast<std::size_t>(found - names.begin());
+}
+
+ready_plans make_plans(const config::gateway_config& config)
+{
+    ready_plans plans;
+    if (!config.plans)
+        return plans;
+    plans.names = config.plans->names;
+    plans.default_plan = plans.number_of(config.plans->default_plan);
+    plans.key = make_ready_key(config, config.plans->sources);
+    for (const auto& [value, plan] : config.plans->overrides)
+        plans.by_key_value.emplace(value, plans.number_of(plan));
+    return plans;
+}
+
+ready_chain make_chain(const std::string& name, const config::gateway_config& config, const ready_plans& plans,
+                       store_map& stores, limiter::time_point now)
+{
+    const auto& from = config.chains.at(name);
+    auto& store = stores[from.store];
+    if (!store)
+        store = std::make_unique<limiter::memory_store>(config.stores.at(from.store).max_keys);
+    ready_chain chain{.name = name, .store = store.get()};
+    for (const auto& group : group_by_key(from.rules)) {
+        auto& part = chain.parts.emplace_back();
+        for (const auto& key : group.front()->key)
+            part.key.push_back(make_ready_key(config, key));
+        variant_maker(group, plans).fill(part, *store, name + "/" + joined(group.front()->key), now);
+    }
+    return chain;
+}
+
+} // namespace headgate

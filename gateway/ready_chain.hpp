@@ -1,0 +1,68 @@
+// Chains made ready for requests: rules that share a key in one group of the store, in as many variants as plans and
+// overrides make of them. Made once a (re)load, immutable.
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/ready_key.hpp"
+#include "gateway/rule_terms.hpp"
+#include "limiter/memory_store.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headgate {
+
+// The stores outlive every reload: a limit that stays keeps its counters.
+using store_map = std::map<std::string, std::unique_ptr<limiter::memory_store>>;
+
+// The plans by number, in the order of their names; one that is called nothing when there are none.
+struct ready_plans
+{
+    std::vector<std::string> names{""};
+    std::size_t default_plan = 0;
+    ready_key key;                                                // where a request says its plan
+    std::map<std::string, std::size_t, std::less<>> by_key_value; // before what the request says
+
+    std::size_t number_of(std::string_view name) const; // that of the default plan when it is not known
+};
+
+ready_plans make_plans(const config::gateway_config& config);
+
+// What rules of one key apply to some of its requests.
+struct ready_rules
+{
+    const limiter::rule_group* group = nullptr; // null: none, all of them are unlimited
+    std::vector<rule_terms> terms;              // one a rule of the group
+    // What every request costs each rule, whatever it is and however it ends; none when that has to be found out.
+    std::vector<std::uint64_t> plain_costs;
+    bool blocked = false; // nobody on this plan passes
+};
+
+// The rules of a chain that share a key.
+struct chain_part
+{
+    std::vector<ready_key> key; // several: a composite
+    std::shared_ptr<const limiter::rule_group> group;
+    std::vector<ready_rules> variants; // the first: for everyone else
+    // Which variant it is, by the number of the plan: for everyone, and for single values of the key.
+    std::vector<std::size_t> by_plan;
+    std::map<std::string, std::vector<std::size_t>, std::less<>> by_value;
+
+    bool varies() const { return variants.size() > 1; }
+};
+
+struct ready_chain
+{
+    std::string name;
+    limiter::memory_store* store = nullptr;
+    std::vector<chain_part> parts;
+};
+
+// Defines the chain's rules in its store, which is made when it is missing.
+ready_chain make_chain(const std::string& name, const config::gateway_config& config, const ready_plans& plans,
+                       store_map& stores, limiter::time_point now);
+
+} // namespace headgate

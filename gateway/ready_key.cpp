@@ -1,0 +1,95 @@
+#include "gateway/ready_key.hpp"
+
+#include "config/builtin_keys.hpp"
+
+#include <array>
+#include <stdexcept>
+
+namespace headgate {
+
+namespace {
+
+using kind = ready_source::kind;
+
+ready_source make_builtin(std::string_view name)
+{
+    ready_source source;
+    source.what = name == "route"    ? kind::route
+                  : name == "host"   ? kind::host
+                  : name == "method" ? kind::method
+                                     : kind::client_ip;
+    return source;
+}
+
+ready_source make_source(const config::key_source& from)
+{
+    ready_source source;
+    const auto named = [&](kind what, const std::string& name) {
+        source.what = what;
+        source.name = name;
+        return source;
+    };
+    if (from.header)
+        return named(kind::header, *from.header);
+    if (from.cookie)
+        return named(kind::cookie, *from.cookie);
+    if (from.query)
+        return named(kind::query, *from.query);
+    if (from.path_param)
+        return named(kind::path_param, *from.path_param);
+    if (!from.client_ip)
+        throw std::logic_error("a key's source that is not built passed the check of the configuration");
+    source.what = kind::client_ip;
+    source.ipv4_prefix = static_cast<unsigned>(from.client_ip->ipv4_prefix);
+    source.ipv6_prefix = static_cast<unsigned>(from.client_ip->ipv6_prefix);
+    return source;
+}
+
+// A key that names another takes that key's sources in its place. Circles were refused when the file was checked.
+void add_sources(const config::gateway_config& config, const std::vector<config::key_source>& from,
+                 std::vector<ready_source>& to)
+{
+    for (const auto& source : from) {
+        if (source.name.empty())
+            to.push_back(make_source(source));
+        else if (config::is_builtin_key(source.name))
+            to.push_back(make_builtin(source.name));
+        else
+            add_sources(config, config.keys.at(source.name).sources, to);
+    }
+}
+
+void add_tags(std::vector<ready_source>& sources)
+{
+    constexpr std::string_view letters = "hcqpirom"; // by kind
+    std::array<unsigned, letters.size()> seen{};
+    for (auto& source : sources) {
+        const auto what = static_cast<std::size_t>(source.what);
+        source.tag = letters[what];
+        if (const auto number = ++seen[what]; number > 1)
+            source.tag += std::to_string(number);
+        source.tag += '=';
+    }
+}
+
+} // namespace
+
+ready_key make_ready_key(const config::gateway_config& config, const std::vector<config::key_source>& sources)
+{
+    ready_key key;
+    add_sources(config, sources, key.sources);
+    add_tags(key.sources);
+    return key;
+}
+
+ready_key make_ready_key(const config::gateway_config& config, const std::string& name)
+{
+    const auto configured = config.keys.find(name);
+    if (configured == config.keys.end())
+        return {.sources = {make_builtin(name)}}; // alone, so it needs no tag
+    auto key = make_ready_key(config, configured->second.sources);
+    key.missing = configured->second.missing;
+    return key;
+}
+
+} // namespace headgate

@@ -1,0 +1,49 @@
+// Keys of the configuration made ready to be read from requests: names resolved, keys that name other keys written out,
+// and what tells the texts of different sources apart. Made once a (re)load.
+#pragma once
+
+#include "config/model.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headgate {
+
+struct ready_source
+{
+    enum class kind : std::uint8_t
+    {
+        header,
+        cookie,
+        query,
+        path_param,
+        client_ip,
+        route,
+        host,
+        method
+    };
+    kind what = kind::header;
+    // What the key's text begins with when this source was present: an API key that reads like an address is not that
+    // address. By kind, and numbered only within it: another source in the list changes nobody's counter.
+    std::string tag;
+    std::string name; // of the header, cookie, parameter
+    unsigned ipv4_prefix = 32, ipv6_prefix = 64;
+    // Whether an override may be meant for its values. Where a key can also be vouched for, by a signature or a table,
+    // what anyone can write into a header is not: it would buy another's plan by their name.
+    bool may_have_overrides = true;
+};
+
+struct ready_key
+{
+    std::vector<ready_source> sources; // the first that is present
+    config::missing_key missing = config::missing_key::anonymous;
+};
+
+// One name of a rule's `key`: a key of the configuration, or a built-in one.
+ready_key make_ready_key(const config::gateway_config& config, const std::string& name);
+// The same for a list of sources that has no name, such as that of the plans.
+ready_key make_ready_key(const config::gateway_config& config, const std::vector<config::key_source>& sources);
+
+} // namespace headgate
