@@ -78,13 +78,9 @@ const feature features[] = {
          for (const auto& [name, store] : f.config.stores)
              f.at(store.type == store_type::redis, "stores." + name);
      }},
-    {"JWT", [](finder& f) { f.at(!f.config.jwt.empty(), "jwt"); }},
-    {"a table of API keys", [](finder& f) { f.at(!f.config.api_keys.empty(), "api_keys"); }},
     {"this source of a key",
      [](finder& f) {
-         f.each_source([&](const key_source& x, const auto& path) {
-             f.at(x.jwt_claim || x.api_key || x.client_certificate, path);
-         });
+         f.each_source([&](const key_source& x, const auto& path) { f.at(x.client_certificate.has_value(), path); });
      }},
     {"this route option",
      [](finder& f) { f.each_route([&](const auto&, const auto& path) { f.keys_under(path, {"answers"}); }); }},

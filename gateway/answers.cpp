@@ -123,6 +123,10 @@ task<bool> answer_error(session& client, exchange& x, http::http_error error)
         allow.append("\r\n");
         options.extra_fields = allow.view();
     }
+    if (error == http::http_error::missing_key) // RFC 9110 §15.5.2: a 401 says what it wants
+        options.extra_fields = "WWW-Authenticate: ApiKey\r\n";
+    if (error == http::http_error::bad_token)
+        options.extra_fields = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n";
     http::append_error_response(x.out, error, options);
     x.begin_answer(about.status, x.out.view().find("\r\n\r\n") + 4);
     const bool again = co_await send_and_drop_body(client, x, keep);

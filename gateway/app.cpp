@@ -1,8 +1,7 @@
 #include "gateway/app.hpp"
 
-#include "config/load.hpp"
-#include "config/not_built.hpp"
 #include "gateway/listener.hpp"
+#include "gateway/load_configuration.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -149,11 +148,7 @@ void app::reload(config::gateway_config config)
 // A file with errors changes nothing.
 void app::reload_from(const std::string& file)
 {
-    auto loaded = config::load_file(file);
-    if (loaded.config) {
-        const auto missing = config::not_built_yet(*loaded.config);
-        loaded.problems.insert(loaded.problems.end(), missing.begin(), missing.end());
-    }
+    auto loaded = load_configuration(file);
     for (const auto& problem : loaded.problems)
         spdlog::warn("{}", to_string(problem));
     if (!loaded.config || config::has_errors(loaded.problems)) {

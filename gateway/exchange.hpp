@@ -87,6 +87,20 @@ struct request_outcome
 class upstream;
 class upstream_connection;
 
+// A provider's token of this request, once somebody looked.
+struct token_seen
+{
+    enum state_of
+    {
+        absent,
+        bad,
+        good
+    };
+    bool looked = false;
+    state_of state = absent;
+    identity::token_claims claims;
+};
+
 struct exchange
 {
     // Bytes from the client: [0, body_at) is the head, then a window of body or the next request.
@@ -120,6 +134,7 @@ struct exchange
     http::byte_buffer key_text;
     http::byte_buffer value_text;    // one source of a key, decoded
     std::size_t asked_count = 0;     // chains that were charged
+    std::vector<token_seen> tokens;  // by the provider's number
     std::optional<std::size_t> plan; // its number, once somebody asked
     bool settles = false;            // some of them must be put right when the request has ended
     std::size_t costs_used = 0;      // of `costs`
@@ -180,6 +195,8 @@ struct exchange
         asked_count = costs_used = 0;
         settles = false;
         plan.reset();
+        for (auto& token : tokens)
+            token = {};
         match.route = http::route_match::none;
         match.allowed_methods = 0;
         via.reset();

@@ -17,7 +17,8 @@ enum class presence
 {
     absent,
     present,
-    malformed
+    malformed,
+    invalid // a token that is not good, where that is refused
 };
 
 // Bytes outside the unreserved set become %XX; "%", "," and "=" are outside it.
@@ -43,8 +44,7 @@ bool is_sound(std::string_view value)
 
 presence if_sound(std::string_view value) { return is_sound(value) ? presence::present : presence::malformed; }
 
-// A credential is one line of visible ASCII.
-presence read_header(const http::field_list& fields, std::string_view name, std::string_view& value)
+presence read_line(const http::field_list& fields, std::string_view name, std::string_view& value)
 {
     const http::field* found = nullptr;
     for (const auto& line : fields.lines) {
@@ -57,6 +57,14 @@ presence read_header(const http::field_list& fields, std::string_view name, std:
     if (!found)
         return presence::absent;
     value = found->value;
+    return presence::present;
+}
+
+// A credential is one line of visible ASCII.
+presence read_header(const http::field_list& fields, std::string_view name, std::string_view& value)
+{
+    if (const auto found = read_line(fields, name, value); found != presence::present)
+        return found;
     const bool visible = std::all_of(value.begin(), value.end(), [](char c) { return c > 0x20 && c < 0x7f; });
     return visible ? if_sound(value) : presence::malformed;
 }
@@ -85,8 +93,63 @@ presence read_path_parameter(const http::route_match& match, std::string_view na
     return presence::absent;
 }
 
+// The token of a provider, verified once a request.
+token_seen& see_token(std::size_t provider, exchange& x)
+{
+    const auto& by = x.setup->verified_with.providers[provider];
+    if (x.tokens.size() <= provider)
+        x.tokens.resize(provider + 1);
+    auto& seen = x.tokens[provider];
+    if (std::exchange(seen.looked, true))
+        return seen;
+    seen.state = token_seen::absent;
+    std::string_view value;
+    const auto found = read_line(x.head().fields, by.header, value);
+    constexpr std::string_view scheme = "Bearer ";
+    const bool is_bearer = http::equals_ignoring_case(value.substr(0, scheme.size()), scheme);
+    // Other schemes than Bearer are somebody else's credentials; a header of its own needs no scheme.
+    if (found == presence::absent || (!is_bearer && http::equals_ignoring_case(by.header, "Authorization")))
+        return seen;
+    seen.state = token_seen::bad;
+    if (found != presence::present)
+        return seen;
+    auto result =
+        by.verifier.verify(http::trim(value.substr(is_bearer ? scheme.size() : 0)), std::chrono::system_clock::now());
+    if (result) {
+        seen.state = token_seen::good;
+        seen.claims = std::move(result.claims);
+    } else if (by.invalid == config::invalid_token::absent) {
+        seen.state = token_seen::absent;
+    }
+    return seen;
+}
+
+presence read_claim(const ready_source& source, exchange& x, http::byte_buffer& scratch)
+{
+    const auto& seen = see_token(source.verified_by, x);
+    if (seen.state != token_seen::good)
+        return seen.state == token_seen::bad ? presence::invalid : presence::absent;
+    const auto claim = seen.claims.claim_text(source.name);
+    if (!claim || claim->empty())
+        return presence::absent;
+    scratch.append(*claim);
+    return presence::present;
+}
+
+// A key that nobody has is no identity: it makes no counter, and the next source is asked (K8).
+presence read_api_key(const ready_source& source, const exchange& x, std::string_view& value)
+{
+    if (const auto found = read_header(x.head().fields, source.name, value); found != presence::present)
+        return found;
+    const auto* owner = x.setup->verified_with.tables[source.verified_by].find(value);
+    if (!owner || (source.says_plan && owner->plan.empty()))
+        return presence::absent;
+    value = source.says_plan ? owner->plan : owner->user;
+    return presence::present;
+}
+
 // What one source says, as it is. `value` views the request's head or `scratch`.
-presence read_source(const ready_source& source, const exchange& x, http::byte_buffer& scratch, std::string_view& value)
+presence read_source(const ready_source& source, exchange& x, http::byte_buffer& scratch, std::string_view& value)
 {
     using enum ready_source::kind;
     scratch.clear();
@@ -99,6 +162,12 @@ presence read_source(const ready_source& source, const exchange& x, http::byte_b
         return read_parameter(http::find_query_parameter(x.target.query, source.name, scratch, value), value);
     case path_param:
         return read_path_parameter(x.match, source.name, value);
+    case api_key:
+        return read_api_key(source, x, value);
+    case jwt_claim:
+        if (const auto found = read_claim(source, x, scratch); found != presence::present)
+            return found;
+        break;
     case client_ip: {
         http::address_text text;
         scratch.append(
@@ -131,44 +200,46 @@ presence read_key(const ready_key& key, exchange& x, const ready_source*& from, 
     return presence::absent;
 }
 
-identity append_one(http::byte_buffer& out, const ready_key& key, exchange& x)
+key_state append_one(http::byte_buffer& out, const ready_key& key, exchange& x)
 {
     const ready_source* from = nullptr;
     std::string_view value;
     switch (read_key(key, x, from, value)) {
     case presence::malformed:
-        return identity::malformed;
+        return key_state::malformed;
+    case presence::invalid:
+        return key_state::invalid;
     case presence::present:
         out.append(from->tag);
         append_escaped(out, value);
-        return identity::known;
+        return key_state::known;
     case presence::absent:
         break;
     }
     switch (key.missing) {
     case config::missing_key::refuse:
-        return identity::refused;
+        return key_state::refused;
     case config::missing_key::skip:
-        return identity::skipped;
+        return key_state::skipped;
     case config::missing_key::anonymous:
         break;
     }
     out.append("anonymous"); // without a source's tag: no client can be called that
-    return identity::known;
+    return key_state::known;
 }
 
 } // namespace
 
-identity append_key(http::byte_buffer& out, std::span<const ready_key> key, exchange& x)
+key_state append_key(http::byte_buffer& out, std::span<const ready_key> key, exchange& x)
 {
     bool first = true;
     for (const auto& part : key) {
         if (!std::exchange(first, false))
             out.append(',');
-        if (const auto found = append_one(out, part, x); found != identity::known)
+        if (const auto found = append_one(out, part, x); found != key_state::known)
             return found;
     }
-    return identity::known;
+    return key_state::known;
 }
 
 std::size_t read_plan(exchange& x)

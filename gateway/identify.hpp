@@ -14,16 +14,17 @@ namespace headgate {
 
 struct exchange;
 
-enum class identity
+enum class key_state
 {
     known,
     skipped,  // the key is absent and its rules do not apply (missing: skip)
+    invalid,  // its token is not valid, and must be
     refused,  // the key is absent and must not be (missing: refuse)
     malformed // duplicated, empty, too long, or with bytes it must not have: never "the first one wins" (K6)
 };
 
 // Appends the key's text to `out`.
-identity append_key(http::byte_buffer& out, std::span<const ready_key> key, exchange& x);
+key_state append_key(http::byte_buffer& out, std::span<const ready_key> key, exchange& x);
 
 // The number of the plan that the request is on, by what it says itself.
 std::size_t read_plan(exchange& x);

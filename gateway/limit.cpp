@@ -63,14 +63,16 @@ http_error read_part(const chain_part& part, exchange& x, asked_chain& out)
 {
     const auto from = x.key_text.size();
     switch (append_key(x.key_text, part.key, x)) {
-    case identity::malformed:
+    case key_state::malformed:
         return http_error::bad_key;
-    case identity::refused:
+    case key_state::invalid:
+        return http_error::bad_token;
+    case key_state::refused:
         return http_error::missing_key;
-    case identity::skipped:
+    case key_state::skipped:
         x.key_text.truncate(from);
         return http_error::none;
-    case identity::known:
+    case key_state::known:
         break;
     }
     const auto& rules = choose_rules(part, x);

@@ -1,8 +1,7 @@
 // The command line: run, check, version. Exit status 0, 1 (the configuration is bad), 2 (the command line is).
-#include "config/load.hpp"
-#include "config/not_built.hpp"
 #include "config/summary.hpp"
 #include "gateway/app.hpp"
+#include "gateway/load_configuration.hpp"
 
 #include <CLI/CLI.hpp>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -19,11 +18,7 @@ constexpr int ok = 0, bad_configuration = 1, bad_usage = 2;
 // Prints every problem; the configuration is there only when nothing keeps the gateway from starting.
 std::optional<config::gateway_config> load(const std::string& file)
 {
-    auto loaded = config::load_file(file);
-    if (loaded.config) {
-        const auto missing = config::not_built_yet(*loaded.config);
-        loaded.problems.insert(loaded.problems.end(), missing.begin(), missing.end());
-    }
+    auto loaded = load_configuration(file);
     std::size_t errors = 0;
     for (const auto& problem : loaded.problems) {
         std::cerr << to_string(problem) << '\n';

@@ -157,6 +157,8 @@ ready_plans make_plans(const config::gateway_config& config)
     plans.names = config.plans->names;
     plans.default_plan = plans.number_of(config.plans->default_plan);
     plans.key = make_ready_key(config, config.plans->sources);
+    for (auto& source : plans.key.sources)
+        source.says_plan = true;
     for (const auto& [value, plan] : config.plans->overrides)
         plans.by_key_value.emplace(value, plans.number_of(plan));
     return plans;

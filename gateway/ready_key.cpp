@@ -1,7 +1,9 @@
 #include "gateway/ready_key.hpp"
 
 #include "config/builtin_keys.hpp"
+#include "gateway/credentials.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -21,7 +23,7 @@ ready_source make_builtin(std::string_view name)
     return source;
 }
 
-ready_source make_source(const config::key_source& from)
+ready_source make_source(const config::gateway_config& config, const config::key_source& from)
 {
     ready_source source;
     const auto named = [&](kind what, const std::string& name) {
@@ -37,6 +39,14 @@ ready_source make_source(const config::key_source& from)
         return named(kind::query, *from.query);
     if (from.path_param)
         return named(kind::path_param, *from.path_param);
+    if (from.jwt_claim) {
+        source.verified_by = provider_number(config, from.jwt_claim->provider);
+        return named(kind::jwt_claim, from.jwt_claim->claim);
+    }
+    if (from.api_key) {
+        source.verified_by = table_number(config, from.api_key->table);
+        return named(kind::api_key, from.api_key->header);
+    }
     if (!from.client_ip)
         throw std::logic_error("a key's source that is not built passed the check of the configuration");
     source.what = kind::client_ip;
@@ -51,7 +61,7 @@ void add_sources(const config::gateway_config& config, const std::vector<config:
 {
     for (const auto& source : from) {
         if (source.name.empty())
-            to.push_back(make_source(source));
+            to.push_back(make_source(config, source));
         else if (config::is_builtin_key(source.name))
             to.push_back(make_builtin(source.name));
         else
@@ -61,7 +71,7 @@ void add_sources(const config::gateway_config& config, const std::vector<config:
 
 void add_tags(std::vector<ready_source>& sources)
 {
-    constexpr std::string_view letters = "hcqpirom"; // by kind
+    constexpr std::string_view letters = "hcqpjkirom"; // by kind
     std::array<unsigned, letters.size()> seen{};
     for (auto& source : sources) {
         const auto what = static_cast<std::size_t>(source.what);
@@ -72,6 +82,19 @@ void add_tags(std::vector<ready_source>& sources)
     }
 }
 
+bool is_vouched_for(const ready_source& source)
+{
+    return source.what == kind::jwt_claim || source.what == kind::api_key;
+}
+bool is_anybodys(const ready_source& source) { return source.what < kind::jwt_claim; } // the client writes it itself
+
+void say_who_may_have_overrides(std::vector<ready_source>& sources)
+{
+    const bool some = std::any_of(sources.begin(), sources.end(), is_vouched_for);
+    for (auto& source : sources)
+        source.may_have_overrides = !some || !is_anybodys(source);
+}
+
 } // namespace
 
 ready_key make_ready_key(const config::gateway_config& config, const std::vector<config::key_source>& sources)
@@ -79,6 +102,7 @@ ready_key make_ready_key(const config::gateway_config& config, const std::vector
     ready_key key;
     add_sources(config, sources, key.sources);
     add_tags(key.sources);
+    say_who_may_have_overrides(key.sources);
     return key;
 }
 

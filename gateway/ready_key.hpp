@@ -19,6 +19,8 @@ struct ready_source
         cookie,
         query,
         path_param,
+        jwt_claim,
+        api_key,
         client_ip,
         route,
         host,
@@ -28,7 +30,9 @@ struct ready_source
     // What the key's text begins with when this source was present: an API key that reads like an address is not that
     // address. By kind, and numbered only within it: another source in the list changes nobody's counter.
     std::string tag;
-    std::string name; // of the header, cookie, parameter
+    std::string name;            // of the header, cookie, parameter, claim
+    std::size_t verified_by = 0; // the number of the provider or the table
+    bool says_plan = false;      // a table's: the plan in place of the user
     unsigned ipv4_prefix = 32, ipv6_prefix = 64;
     // Whether an override may be meant for its values. Where a key can also be vouched for, by a signature or a table,
     // what anyone can write into a header is not: it would buy another's plan by their name.

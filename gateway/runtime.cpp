@@ -53,6 +53,10 @@ std::shared_ptr<const runtime> make_runtime(config::gateway_config config, store
     auto ready = std::make_shared<runtime>();
     ready->config = std::move(config);
     const auto& file = ready->config;
+    std::vector<config::problem> problems;
+    ready->verified_with = load_credentials(file, problems);
+    if (!problems.empty())
+        throw std::runtime_error(to_string(problems.front()));
     ready->plans = make_plans(file);
     for (const auto& [name, _] : file.chains)
         ready->chains.emplace(name, make_chain(name, file, ready->plans, stores, now));

@@ -4,6 +4,7 @@
 
 #include "config/chain_bounds.hpp"
 #include "config/model.hpp"
+#include "gateway/credentials.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/router.hpp"
@@ -52,6 +53,7 @@ struct runtime
     std::vector<ready_route> routes; // the router's numbers lead here
     std::map<std::string, ready_chain> chains;
     ready_plans plans;
+    credentials verified_with;
     std::deque<ready_exemption> exemptions; // stay where they are: routes point to them
     std::vector<ready_upstream> upstreams;  // each worker has its connections under the same number
     http::client_address_rules client_address;

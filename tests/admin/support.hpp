@@ -50,8 +50,8 @@ config::gateway_config load_configuration(const std::string& yaml);
 std::string ask_admin(running_gateway& gateway, const std::string& path, const std::string& more_fields = "");
 // The value of one series of /metrics, written as there; -1 when it is not shown.
 double metric(running_gateway& gateway, const std::string& series);
-// The same once it is `expected`: a request is counted after its answer, which the client may have read by then. What it
-// is after the time limit.
+// The same once it is `expected`: a request is counted after its answer, which the client may have read by then. What
+// it is after the time limit.
 double metric_at_last(running_gateway& gateway, const std::string& series, double expected);
 
 } // namespace headgate::tests
