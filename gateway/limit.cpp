@@ -1,7 +1,7 @@
 #include "gateway/limit.hpp"
 
-#include "gateway/answers.hpp"
 #include "gateway/identify.hpp"
+#include "gateway/limit_fields.hpp"
 #include "gateway/session.hpp"
 
 #include <algorithm>
