@@ -5,6 +5,7 @@
 #include "config/rule_builder.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 
 namespace headgate::config {
@@ -29,10 +30,40 @@ void check_upstream(checker& c, const upstream_config& upstream, const std::stri
             c.error(path + ".host", "it must be `keep`, `rewrite` or a host such as api.example.com");
 }
 
-void check_answers(checker& c, const answers_config& answers, const std::string& path)
+// Read here, so that `headgate check` and a reload see a file that will not do before anything uses it.
+void read_body_file(checker& c, answers_config& answers, const std::string& path)
 {
-    if (c.at.given(path + ".body") && c.at.given(path + ".body_file"))
+    constexpr std::uintmax_t most = std::uintmax_t{64} * 1024;
+    std::filesystem::path file = answers.body_file;
+    if (file.is_relative())
+        file = std::filesystem::path(c.at.file(c.at.find(path).file)).parent_path() / file;
+    auto read = c.world.read(file, most);
+    if (!read.complaint.empty())
+        c.error(path, "the body cannot be read: " + read.complaint);
+    answers.body_template = std::move(read.text);
+}
+
+// `body` and `body_file` are one choice: a route's own takes the place of the general one, whichever that was.
+void choose_body(checker& c, answers_config& answers, const std::string& path)
+{
+    const bool own_body = c.at.given(path + ".body"), own_file = c.at.given(path + ".body_file");
+    if (own_body && own_file) {
         c.error(path + ".body_file", "`body` is given as well; keep one of them");
+    } else if (own_body) {
+        answers.body_file.clear();
+        answers.body_template = answers.body;
+    } else if (own_file && c.sound(path + ".body_file")) {
+        answers.body.clear();
+        if (!answers.body_file.empty())
+            read_body_file(c, answers, path + ".body_file");
+    } else {
+        answers.body_template = c.config.answers.body_template;
+    }
+}
+
+void check_answers(checker& c, answers_config& answers, const std::string& path)
+{
+    choose_body(c, answers, path);
     if (c.at.given(path + ".content_type") && answers.body.empty() && answers.body_file.empty() &&
         c.sound(path + ".body") && c.sound(path + ".body_file"))
         c.error(path + ".content_type", "there is no body of your own to name the type of; add `body`, or remove this");
@@ -92,7 +123,7 @@ void check_size_of(checker& c, const route_config& route, const std::string& pat
     }
 }
 
-void check_route(checker& c, const route_config& route, const std::string& path)
+void check_route(checker& c, route_config& route, const std::string& path)
 {
     std::set<std::string> seen;
     for (std::size_t i = 0; i < route.chains.size(); ++i) {
@@ -130,7 +161,7 @@ void check_routes(checker& c)
     std::unordered_map<std::string, std::size_t> names;
     for (std::size_t i = 0; i < c.config.routes.size(); ++i) {
         const auto path = "routes[" + std::to_string(i) + "]";
-        const auto& route = c.config.routes[i];
+        auto& route = c.config.routes[i];
         const auto [first, is_new] = names.emplace(route.name, i);
         if (!is_new && !route.name.empty())
             c.error(path + ".name",

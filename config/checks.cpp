@@ -48,6 +48,23 @@ std::string check_header_name(std::string_view text)
     return is_token(text) && text.size() <= 256 ? "" : "it must be a header's name, such as X-API-Key";
 }
 
+std::string check_refusal_header(std::string_view text)
+{
+    constexpr std::string_view framing[] = {"connection", "content-length",    "date",
+                                            "keep-alive", "proxy-connection",  "te",
+                                            "trailer",    "transfer-encoding", "upgrade"};
+    std::string lower(text);
+    for (char& c : lower)
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    if (std::find(std::begin(framing), std::end(framing), lower) != std::end(framing))
+        return "the gateway writes this field itself; remove it";
+    if (lower == "retry-after")
+        return "the gateway knows how long to wait and says so; remove it, or see `retry_jitter`";
+    if (lower == "content-type")
+        return "the body's type is said by `content_type`";
+    return check_header_name(text);
+}
+
 std::string check_header_value(std::string_view text)
 {
     const bool fits = std::none_of(text.begin(), text.end(), [](char c) {

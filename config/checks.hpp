@@ -6,8 +6,9 @@
 
 namespace headgate::config {
 
-std::string check_name(std::string_view text);        // of a chain, key, store…
-std::string check_header_name(std::string_view text); // an HTTP token
+std::string check_name(std::string_view text);           // of a chain, key, store…
+std::string check_header_name(std::string_view text);    // an HTTP token
+std::string check_refusal_header(std::string_view text); // one that an operator may add to a refusal
 std::string check_header_value(std::string_view text);
 std::string check_method(std::string_view text);
 std::string check_host_pattern(std::string_view text);

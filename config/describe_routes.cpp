@@ -151,20 +151,32 @@ void describe(visitor& v, answers_config& x)
     v.key("reset", x.reset, {.doc = "Seconds from now, or since 1970."});
     v.for_all();
     v.key("body", x.body,
-          {.doc = "Body of a refusal, with {rule}, {limit} and {wait}; problem+json when not said.",
+          {.doc = "Body of a refusal, with {rule}, {limit} (60 per minute) and {wait} (seconds); problem+json when not "
+                  "said.",
            .example = "\"slow down: {rule}\""});
     v.key("body_file", x.body_file,
-          {.doc = "A file with the body, in place of `body`.", .what = "path", .example = "/etc/headgate/429.html"});
+          {.doc = "A file with the body, in place of `body`; at most 64 KiB, read at start and on reload.",
+           .what = "path",
+           .example = "/etc/headgate/429.html"});
     v.key("content_type", x.content_type,
-          {.doc = "Of that body.", .check = check_content_type, .what = "media type", .example = "text/plain"});
+          {.doc = "Of that body. When not said: by the file's name (.html, .json, .txt), else text/plain.",
+           .check = check_content_type,
+           .what = "media type",
+           .example = "text/plain"});
     v.key("headers", x.headers,
-          {.doc = "Further fields on refusals.",
+          {.doc = "Further fields on refusals; a Cache-Control takes the place of no-store.",
            .check = check_header_value,
-           .check_key = check_header_name,
+           .check_key = check_refusal_header,
            .example = "{ Cache-Control: no-store }"});
-    v.key("upstream_headers", x.upstream_headers, {.doc = "RateLimit fields that an upstream sends itself."});
+    v.key(
+        "upstream_headers", x.upstream_headers,
+        {.doc =
+             "RateLimit fields that an upstream sends itself: sent in place of ours (keep), dropped (replace), or sent "
+             "beside ours (merge)."});
     v.key("explain_networks", x.explain_networks,
-          {.doc = "Clients that may ask for X-RateLimit-Explain.", .one_or_many = true, .example = "[ 10.0.0.0/8 ]"});
+          {.doc = "Clients that may ask what every rule said, with a header X-RateLimit-Explain.",
+           .one_or_many = true,
+           .example = "[ 10.0.0.0/8 ]"});
     v.key("retry_jitter", x.retry_jitter,
           {.doc = "Retry-After grows by up to this, so that clients do not return all at once.",
            .max = us(1h),

@@ -352,6 +352,9 @@ struct answers_config
     upstream_fields upstream_headers = upstream_fields::replace;
     std::vector<network> explain_networks; // may ask for X-RateLimit-Explain
     duration retry_jitter = 0s;            // added to Retry-After, never taken off
+
+    std::string body_template; // `body`, or what was read from `body_file`
+    bool has_own_body() const { return !body.empty() || !body_file.empty(); }
 };
 
 struct route_config

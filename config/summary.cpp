@@ -84,15 +84,20 @@ std::string upstream_words(const upstream_config& upstream)
 
 } // namespace
 
+std::string limit_in_words(const rule_config& config)
+{
+    auto count = std::to_string(config.rule.count);
+    if (config.unit != cost_unit::requests)
+        count += " " + std::string(name_of(config.unit));
+    if (config.rule.kind == limiter::algorithm::concurrency)
+        return count + " at the same time";
+    return count + " per " + period_words(config);
+}
+
 std::string in_words(const rule_config& config)
 {
     const auto& rule = config.rule;
-    const auto count = std::to_string(rule.count);
-    std::string out;
-    if (rule.kind == limiter::algorithm::concurrency)
-        out = count + " at the same time " + key_words(config.key);
-    else
-        out = count + " per " + period_words(config) + " " + key_words(config.key);
+    auto out = limit_in_words(config) + " " + key_words(config.key);
     if (rule.is_bucket())
         out += ", at most " + std::to_string(rule.capacity) + " at once";
     if (rule.kind == limiter::algorithm::token_bucket && rule.initial != rule.capacity)

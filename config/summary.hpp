@@ -9,6 +9,9 @@ namespace headgate::config {
 
 std::string summarise(const gateway_config& config);
 
+// What a rule allows: `60 per minute`, `10 at the same time`, `5000 tokens per calendar day (UTC)`.
+std::string limit_in_words(const rule_config& rule);
+
 // One rule: `60 per minute for each user, at most 60 at once`.
 std::string in_words(const rule_config& rule);
 

@@ -91,6 +91,21 @@ TEST_CASE("a route's answers are laid over the general ones")
     CHECK(answers->content_type == "text/plain");
 }
 
+TEST_CASE("a refusal's body is one choice: a route's own text takes the place of the general file")
+{
+    const auto result = load_file("tests/data/config/good/refusal-body.yaml", test_world());
+    REQUIRE(result.config);
+    const auto& general = result.config->answers;
+    CHECK(general.body_template == "<p>{rule}: {limit}</p>\n"); // found from the configuration's folder
+    const auto& own = *result.config->routes.at(0).answers;
+    CHECK(own.body_template == "{rule}");
+    CHECK(own.body_file == "");
+    const auto& same = *result.config->routes.at(1).answers;
+    CHECK(same.body_template == general.body_template);
+    CHECK(same.body_file == general.body_file);
+    CHECK(same.status == 503);
+}
+
 TEST_CASE("a chain without a store takes the only one")
 {
     const auto result = load(with_rule("algorithm: gcra, limit: 5/s"));

@@ -37,6 +37,22 @@ TEST_CASE("rules in words")
         CHECK(words_of(rule) == words);
 }
 
+TEST_CASE("limits in words, as clients may be told them")
+{
+    const std::pair<const char*, const char*> rows[] = {
+        {"algorithm: token_bucket, limit: 60/minute, burst: 100", "60 per minute"},
+        {"algorithm: fixed_window, limit: 10000/day", "10000 per calendar day (UTC)"},
+        {"algorithm: concurrency, limit: 10", "10 at the same time"},
+        {"algorithm: token_bucket, limit: 5000/hour, unit: tokens", "5000 tokens per hour"},
+        {"algorithm: token_bucket, limit: 5000 per 90s, unit: bytes", "5000 bytes per 90s"},
+    };
+    for (const auto& [rule, words] : rows) {
+        const auto result = load(with_rule(rule));
+        REQUIRE(result.config);
+        CHECK(limit_in_words(result.config->chains.at("api").rules.at(0)) == words);
+    }
+}
+
 TEST_CASE("the summary of gateway.yaml says what it means")
 {
     const auto result = load_file("gateway.yaml", test_world());
