@@ -56,6 +56,7 @@ constexpr known_name names[] = {
     {"x-forwarded-host", x_forwarded_host},
     {"x-forwarded-port", x_forwarded_port},
     {"x-forwarded-proto", x_forwarded_proto},
+    {"x-ratelimit-explain", x_ratelimit_explain},
     {"x-ratelimit-limit", x_ratelimit_limit},
     {"x-ratelimit-remaining", x_ratelimit_remaining},
     {"x-ratelimit-reset", x_ratelimit_reset},

@@ -47,6 +47,7 @@ enum class field_id : std::uint8_t
     x_forwarded_host,
     x_forwarded_port,
     x_forwarded_proto,
+    x_ratelimit_explain,
     x_ratelimit_limit,
     x_ratelimit_remaining,
     x_ratelimit_reset,

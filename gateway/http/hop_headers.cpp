@@ -14,7 +14,9 @@ using enum field_id;
 constexpr std::uint64_t rewritten = bit(connection) | bit(content_length) | bit(http2_settings) | bit(keep_alive) |
                                     bit(proxy_authenticate) | bit(proxy_connection) | bit(te) | bit(trailer) |
                                     bit(transfer_encoding) | bit(upgrade);
-constexpr std::uint64_t rewritten_in_requests = rewritten | bit(host) | bit(expect) | bit(proxy_authorization);
+// X-RateLimit-Explain is a question to this gateway: an upstream that understands it would answer a stranger.
+constexpr std::uint64_t rewritten_in_requests =
+    rewritten | bit(host) | bit(expect) | bit(proxy_authorization) | bit(x_ratelimit_explain);
 constexpr std::uint64_t websocket_fields = bit(sec_websocket_accept) | bit(sec_websocket_extensions) |
                                            bit(sec_websocket_key) | bit(sec_websocket_protocol) |
                                            bit(sec_websocket_version);
@@ -231,6 +233,8 @@ void build_client_head(byte_buffer& out, const response_head& head, const client
         out.append(options.edits->lines());
     out.append(options.extra_fields, "\r\n");
 }
+
+bool tells_limits(const field_list& fields) noexcept { return (fields.present & rate_limit_fields) != 0; }
 
 bool passed_through(const field_list& fields, std::string_view pseudonym) noexcept
 {

@@ -94,6 +94,9 @@ struct client_head_options
 // Appends the response's head for the client; an interim (1xx) head too.
 void build_client_head(byte_buffer& out, const response_head& head, const client_head_options& options);
 
+// Whether an answer tells of quotas, in any dialect.
+bool tells_limits(const field_list& fields) noexcept;
+
 // Our own pseudonym in Via: the request has been here before (C2).
 bool passed_through(const field_list& fields, std::string_view pseudonym) noexcept;
 

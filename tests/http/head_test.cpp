@@ -75,6 +75,7 @@ TEST_CASE("head: every known field name has its number, in any case, and its nei
         {"RateLimit-Policy", field_id::ratelimit_policy},
         {"Sec-WebSocket-Key", field_id::sec_websocket_key},
         {"HTTP2-Settings", field_id::http2_settings},
+        {"X-RateLimit-Explain", field_id::x_ratelimit_explain},
         {"X-Request-ID", field_id::x_request_id},
     };
     for (const auto& [name, id] : names) {

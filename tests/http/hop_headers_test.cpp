@@ -249,3 +249,10 @@ TEST_CASE("hop headers: our RateLimit fields replace the upstream's")
     CHECK(head.find(": z") == std::string::npos);
     CHECK(has(client_head(bytes), "RateLimit: x"));
 }
+
+TEST_CASE("hop headers: X-RateLimit-Explain is a question to this gateway and goes no further")
+{
+    const auto head = upstream_head(get_with("x-ratelimit-EXPLAIN: 1\r\nX-RateLimit-Explained: 2\r\n"), quiet());
+    CHECK(head.find("EXPLAIN") == std::string::npos);
+    CHECK(has(head, "X-RateLimit-Explained: 2"));
+}
