@@ -82,18 +82,6 @@ const feature features[] = {
      [](finder& f) {
          f.each_source([&](const key_source& x, const auto& path) { f.at(x.client_certificate.has_value(), path); });
      }},
-    {"this route option",
-     [](finder& f) { f.each_route([&](const auto&, const auto& path) { f.keys_under(path, {"answers"}); }); }},
-    {"this dialect",
-     [](finder& f) {
-         const auto dialect = f.config.answers.dialect;
-         f.at(dialect != answer_dialect::ietf && dialect != answer_dialect::off, "answers.dialect");
-     }},
-    {"this way to answer",
-     [](finder& f) {
-         f.keys_under("answers", {"reset", "body", "body_file", "content_type", "headers", "upstream_headers",
-                                  "explain_networks", "retry_jitter"});
-     }},
 };
 
 } // namespace

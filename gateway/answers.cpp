@@ -1,7 +1,11 @@
 #include "gateway/answers.hpp"
 
+#include "gateway/explain.hpp"
 #include "gateway/limit_fields.hpp"
+#include "gateway/refusal_body.hpp"
 #include "gateway/session.hpp"
+
+#include <optional>
 
 namespace headgate {
 
@@ -14,28 +18,23 @@ bool wants_keep_alive(session& client, const exchange& x)
 }
 
 // The answer does not wait for the body it refuses (L5); the next request does.
-task<bool> send_and_drop_body(session& client, exchange& x, bool keep)
+task<bool> send_and_drop_body(session& client, exchange& x, bool keep, std::string_view body = {})
 {
-    const bool sent = co_await client.send(x.out.view());
+    const bool sent = co_await client.send(x.out.view(), body);
     if (!sent || !keep)
         co_return false;
     const bool dropped = co_await client.drop_body(x);
     co_return dropped;
 }
 
-void append_violated(http::byte_buffer& out, const limit_outcome& limit)
+// What Retry-After says; nothing when no wait helps. The jitter only ever adds: who waits this long passes.
+std::optional<std::uint64_t> seconds_to_wait(worker& owner, const exchange& x)
 {
-    bool first = true;
-    out.append("[");
-    for (std::size_t i = 0; i < limit.count; ++i) {
-        if (limit.decisions[i].admitted || limit.rules[i]->shadow)
-            continue;
-        out.append(first ? "\"" : ", \"");
-        first = false;
-        http::append_json_escaped(out, limit.rules[i]->name);
-        out.append("\"");
-    }
-    out.append("]");
+    if (x.limit.retry_after == limiter::never)
+        return std::nullopt;
+    const auto jitter = static_cast<std::uint64_t>(x.route->answers->config->retry_jitter.count());
+    const auto more = jitter == 0 ? 0 : owner.any_up_to(jitter);
+    return retry_after_seconds(x.limit.retry_after + limiter::microseconds(more));
 }
 
 } // namespace
@@ -88,32 +87,35 @@ task<bool> answer_empty(session& client, exchange& x)
     co_return again;
 }
 
+void tell_limits(exchange& x, limiter::time_point now)
+{
+    const auto& answers = *x.route->answers;
+    append_limit_fields(x.limit_fields, x.limit, *answers.config, now);
+    x.quota_bytes = x.limit_fields.size();
+    if (!answers.explain_networks.empty() && x.head().fields.has(http::field_id::x_ratelimit_explain) &&
+        answers.explain_networks.contains(x.client.address))
+        append_explanation(x.limit_fields, x.limit);
+}
+
 task<bool> answer_refusal(session& client, exchange& x)
 {
-    auto& owner = client.owner();
-    const auto status = static_cast<unsigned>(x.route->answers->status);
+    const auto& answers = *x.route->answers;
+    const auto status = static_cast<unsigned>(answers.config->status);
     const bool keep = wants_keep_alive(client, x);
-
-    http::byte_buffer& body = x.body_text;
-    body.clear();
-    body.append(
-        "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\"title\":\"Request quota "
-        "exceeded\",\"status\":");
-    body.append_number(status);
-    body.append(",\"violated-policies\":");
-    append_violated(body, x.limit);
-    body.append("}\n");
+    const auto wait = seconds_to_wait(client.owner(), x);
+    x.body_text.clear();
+    append_refusal_body(x.body_text, answers, x.limit, wait);
 
     auto& out = x.out;
     out.clear();
     out.append("HTTP/1.1 ");
     out.append_number(status);
-    out.append(" ", http::reason_phrase(status), "\r\nDate: ", owner.http_date(),
-               "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nContent-Length: ");
-    out.append_number(body.size());
-    if (x.limit.retry_after != limiter::never) {
+    out.append(" ", http::reason_phrase(status), "\r\nDate: ", client.owner().http_date(), "\r\n",
+               answers.refusal_fields, "Content-Length: ");
+    out.append_number(x.body_text.size());
+    if (wait) {
         out.append("\r\nRetry-After: ");
-        out.append_number(static_cast<std::uint64_t>(retry_after_seconds(x.limit.retry_after)));
+        out.append_number(*wait);
     }
     out.append("\r\n", x.limit_fields.view());
     if (!keep)
@@ -122,9 +124,9 @@ task<bool> answer_refusal(session& client, exchange& x)
         out.append("Connection: keep-alive\r\n");
     out.append("\r\n");
     x.begin_answer(status, out.size());
-    if (x.head().method_number != http::method_id::head)
-        out.append(body.view());
-    const bool again = co_await send_and_drop_body(client, x, keep);
+    auto body = x.head().method_number == http::method_id::head ? std::string_view{} : x.body_text.view();
+    http::join_small(out, body);
+    const bool again = co_await send_and_drop_body(client, x, keep, body);
     co_return again;
 }
 

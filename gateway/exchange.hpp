@@ -30,6 +30,7 @@ struct limit_outcome
     limiter::microseconds delay{0}; // admitted: hold the request this long
     std::array<limiter::decision, limiter::max_decisions> decisions;
     std::array<const limiter::rule*, limiter::max_decisions> rules; // of each decision
+    std::array<const ready_rule*, limiter::max_decisions> ready;    // what is told of them; null: they are too new
     std::size_t count = 0;
     std::size_t chains = 0;                                       // that were asked
     std::vector<std::shared_ptr<const limiter::rule_group>> kept; // groups newer than the request's configuration
@@ -139,7 +140,8 @@ struct exchange
     bool settles = false;            // some of them must be put right when the request has ended
     std::size_t costs_used = 0;      // of `costs`
     http::byte_buffer body_text;     // of an answer of our own
-    http::byte_buffer limit_fields;  // RateLimit lines, ready to be inserted
+    http::byte_buffer limit_fields;  // RateLimit lines, ready to be inserted, then the explanation if one is due
+    std::size_t quota_bytes = 0;     // of limit_fields, without the explanation
 
     std::size_t body_at = 0;                           // where the body's window begins in `in`
     std::size_t body_read = 0;                         // how far the window has been used
@@ -202,6 +204,7 @@ struct exchange
         via.reset();
         limit.clear();
         limit_fields.clear();
+        quota_bytes = 0;
         out.clear();
     }
 };

@@ -1,7 +1,7 @@
 #include "gateway/limit.hpp"
 
+#include "gateway/answers.hpp"
 #include "gateway/identify.hpp"
-#include "gateway/limit_fields.hpp"
 #include "gateway/session.hpp"
 
 #include <algorithm>
@@ -115,8 +115,11 @@ void keep_decisions(asked_chain& asked, limiter::verdict& said, exchange& x)
     asked.charged_at = said.charged_at;
     for (std::size_t i = 0; i < asked.count; ++i) {
         asked.judged[i] = said.groups[i];
-        for (const auto& member : said.groups[i]->members())
+        std::size_t place = 0;
+        for (const auto& member : said.groups[i]->members()) {
+            limit.ready[limit.count] = asked.from[i]->find_ready(member.limits.limits, place++);
             limit.rules[limit.count++] = &member.limits.limits;
+        }
     }
     for (auto& group : said.kept)
         limit.kept.push_back(std::move(group));
@@ -191,7 +194,7 @@ http_error limit_request(session& client, exchange& x)
         x.asked_count = 0;
         break;
     }
-    append_limit_fields(x.limit_fields, x.limit, *x.route->answers);
+    tell_limits(x, now);
     return http_error::none;
 }
 

@@ -1,5 +1,8 @@
 #include "gateway/ready_chain.hpp"
 
+#include "config/summary.hpp"
+#include "gateway/limit_fields.hpp"
+
 #include <algorithm>
 #include <set>
 
@@ -22,11 +25,27 @@ std::vector<std::uint64_t> plain_costs(const std::vector<rule_terms>& terms)
     return costs;
 }
 
+ready_rule tell_rule(const config::rule_config& rule, const config::limit_value& limit, const limiter::rule& numbers)
+{
+    auto shown = rule; // with the limit of the plan
+    shown.limit = limit;
+    shown.rule = numbers;
+    ready_rule told{.unit = rule.unit, .limit_words = config::limit_in_words(shown)};
+    http::byte_buffer text;
+    append_sf_string(text, numbers.name);
+    told.quoted_name_size = text.size();
+    text.clear();
+    append_policy(text, numbers, rule.unit);
+    told.policy = text.view();
+    return told;
+}
+
 // The rules in the numbers that hold for one plan and, if it is not null, one value of the key.
 struct chosen_rules
 {
     std::vector<limiter::rule> rules;
     std::vector<rule_terms> terms;
+    std::vector<ready_rule> told;
     bool blocked = false;
     bool differ = false; // from what holds for everyone else
 };
@@ -39,22 +58,24 @@ chosen_rules choose(const rule_list& group, const std::string& plan, const std::
         const auto override_limit = value ? rule->overrides.find(*value) : rule->overrides.end();
         const auto plan_limit = rule->plans.find(plan);
         const limiter::rule* numbers = &rule->rule;
-        form what = rule->limit.what;
+        const auto* limit = &rule->limit;
         if (override_limit != rule->overrides.end()) {
-            what = override_limit->second.what;
+            limit = &override_limit->second;
             if (const auto built = rule->override_rules.find(*value); built != rule->override_rules.end())
                 numbers = &built->second;
         } else if (plan_limit != rule->plans.end()) {
-            what = plan_limit->second.what;
+            limit = &plan_limit->second;
             if (const auto built = rule->plan_rules.find(plan); built != rule->plan_rules.end())
                 numbers = &built->second;
         }
+        const auto what = limit->what;
         chosen.differ = chosen.differ || numbers != &rule->rule || what == form::unlimited || what == form::blocked;
         chosen.blocked = chosen.blocked || what == form::blocked;
         if (what == form::unlimited || what == form::blocked)
             continue;
         chosen.rules.push_back(*numbers);
         chosen.terms.push_back(make_terms(*rule));
+        chosen.told.push_back(tell_rule(*rule, *limit, *numbers));
     }
     return chosen;
 }
@@ -70,7 +91,8 @@ public:
                 values_.insert(value);
     }
 
-    void fill(chain_part& part, limiter::memory_store& store, const std::string& name, limiter::time_point now)
+    void fill(chain_part& part, limiter::memory_store& store, const std::string& chain, const std::string& key,
+              limiter::time_point now)
     {
         add({}, choose(group_, {}, nullptr)); // for everyone else
         part.by_plan = add_plans(nullptr);
@@ -82,7 +104,7 @@ public:
             if (!variant.empty() && !chosen.rules.empty())
                 variants.emplace(variant, std::move(chosen.rules));
         }
-        part.group = store.define(name, std::move(rules), now, std::move(variants));
+        part.group = store.define(chain + "/" + key, std::move(rules), now, std::move(variants));
         for (auto& [variant, chosen] : found_) {
             auto& ready = part.variants.emplace_back();
             ready.blocked = chosen.blocked;
@@ -91,6 +113,11 @@ public:
             ready.group = &part.group->variant(variant);
             ready.terms = std::move(chosen.terms);
             ready.plain_costs = plain_costs(ready.terms);
+            ready.told = std::move(chosen.told);
+            for (std::size_t i = 0; i < ready.told.size(); ++i) {
+                ready.told[i].rule = &ready.group->members()[i].limits.limits;
+                ready.told[i].chain = chain;
+            }
         }
     }
 
@@ -143,6 +170,17 @@ std::vector<rule_list> group_by_key(const std::vector<config::rule_config>& rule
 
 } // namespace
 
+const ready_rule* ready_rules::find_ready(const limiter::rule& judged, std::size_t place) const
+{
+    if (place < told.size() && told[place].rule == &judged) [[likely]]
+        return &told[place];
+    for (const auto& known : told) {
+        if (known.rule->name == judged.name)
+            return &known;
+    }
+    return nullptr;
+}
+
 std::size_t ready_plans::number_of(std::string_view name) const
 {
     const auto found = std::find(names.begin(), names.end(), name);
@@ -176,7 +214,7 @@ ready_chain make_chain(const std::string& name, const config::gateway_config& co
         auto& part = chain.parts.emplace_back();
         for (const auto& key : group.front()->key)
             part.key.push_back(make_ready_key(config, key));
-        variant_maker(group, plans).fill(part, *store, name + "/" + joined(group.front()->key), now);
+        variant_maker(group, plans).fill(part, *store, name, joined(group.front()->key), now);
     }
     return chain;
 }

@@ -31,6 +31,19 @@ struct ready_plans
 
 ready_plans make_plans(const config::gateway_config& config);
 
+// What is told of a rule and is the same for every request, written out once.
+struct ready_rule
+{
+    const limiter::rule* rule = nullptr; // of the group
+    config::cost_unit unit = config::cost_unit::requests;
+    std::string chain;
+    std::string policy; // its item of RateLimit-Policy, which begins with the quoted name
+    std::size_t quoted_name_size = 0;
+    std::string limit_words; // 60 per minute
+
+    std::string_view quoted_name() const { return std::string_view(policy).substr(0, quoted_name_size); }
+};
+
 // What rules of one key apply to some of its requests.
 struct ready_rules
 {
@@ -38,7 +51,12 @@ struct ready_rules
     std::vector<rule_terms> terms;              // one a rule of the group
     // What every request costs each rule, whatever it is and however it ends; none when that has to be found out.
     std::vector<std::uint64_t> plain_costs;
-    bool blocked = false; // nobody on this plan passes
+    bool blocked = false;         // nobody on this plan passes
+    std::vector<ready_rule> told; // one a rule of the group
+
+    // What was written out for the rule at this place of the group that judged. During a reload that may be another
+    // version of it, found by name, or one that is not known here at all: null.
+    const ready_rule* find_ready(const limiter::rule& judged, std::size_t place) const;
 };
 
 // The rules of a chain that share a key.

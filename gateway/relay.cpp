@@ -26,6 +26,29 @@ http::body_framing client_framing(const exchange& x)
     return {x.head().minor_version == 1 ? body_kind::chunked : body_kind::until_close};
 }
 
+// Which fields about quotas go to the client; `ours` also holds an explanation that was asked for.
+struct told_limits
+{
+    std::string_view ours;
+    bool replace = false; // the upstream's are dropped
+};
+
+told_limits choose_limits(const exchange& x)
+{
+    const auto ours = x.limit_fields.view();
+    if (x.quota_bytes == 0)
+        return {ours};
+    switch (x.route->answers->config->upstream_headers) {
+    case config::upstream_fields::keep:
+        return {http::tells_limits(x.answer().fields) ? ours.substr(x.quota_bytes) : ours};
+    case config::upstream_fields::merge:
+        return {ours};
+    case config::upstream_fields::replace:
+        break;
+    }
+    return {ours, true};
+}
+
 enum class body_end
 {
     complete,
@@ -225,6 +248,7 @@ task<bool> relay_answer(session& client, exchange& x, upstream_connection& link,
     const auto framing = client_framing(x);
     bool keep = x.framing.keep_alive && !owner.is_draining() && framing.kind != body_kind::until_close;
     const auto& rules = x.setup->config.forwarding;
+    const auto limits = choose_limits(x);
     x.out.clear();
     http::build_client_head(x.out, x.answer(),
                             {
@@ -236,8 +260,8 @@ task<bool> relay_answer(session& client, exchange& x, upstream_connection& link,
                                 .request_id_header = x.request_id_header,
                                 .request_id = x.request_id_view(),
                                 .edits = &x.route->response_edits,
-                                .extra_fields = x.limit_fields.view(),
-                                .replaces_rate_limits = !x.limit_fields.empty(),
+                                .extra_fields = limits.ours,
+                                .replaces_rate_limits = limits.replace,
                                 .keep_alive = keep,
                                 .client_http_1_0 = x.head().minor_version == 0,
                             });

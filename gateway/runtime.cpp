@@ -71,12 +71,13 @@ std::shared_ptr<const runtime> make_runtime(config::gateway_config config, store
         ready->upstreams.push_back({name, &upstream});
     }
 
+    ready->answers.emplace_back(file.answers);
     std::vector<http::route_pattern> patterns;
     for (const auto& from : file.routes) {
         ready_route route{.name = from.name, .config = &from};
         route.upstream_number = upstream_numbers.at(from.upstream);
         route.upstream = ready->upstreams[route.upstream_number].config;
-        route.answers = from.answers ? &*from.answers : &file.answers;
+        route.answers = from.answers ? &ready->answers.emplace_back(*from.answers) : &ready->answers.front();
         route.request_edits = make_edits(from.headers.request);
         route.response_edits = make_edits(from.headers.response);
         for (const auto& chain : from.chains)

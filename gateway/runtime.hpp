@@ -8,6 +8,7 @@
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/router.hpp"
+#include "gateway/ready_answers.hpp"
 #include "gateway/ready_chain.hpp"
 
 #include <deque>
@@ -33,7 +34,7 @@ struct ready_route
     const config::route_config* config = nullptr;
     const config::upstream_config* upstream = nullptr;
     std::size_t upstream_number = 0; // in the runtime's upstreams
-    const config::answers_config* answers = nullptr;
+    const ready_answers* answers = nullptr;
     std::vector<const ready_chain*> chains;
     const config::cost_config* cost = nullptr; // for rules without their own; null: one
     const ready_exemption* exempt = nullptr;   // null: nothing is
@@ -50,7 +51,8 @@ struct runtime
 {
     config::gateway_config config;
     http::router router;
-    std::vector<ready_route> routes; // the router's numbers lead here
+    std::vector<ready_route> routes;   // the router's numbers lead here
+    std::deque<ready_answers> answers; // the general ones first, then those of routes that have their own
     std::map<std::string, ready_chain> chains;
     ready_plans plans;
     credentials verified_with;

@@ -31,6 +31,7 @@ worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<cons
     adopt(std::move(setup));
     std::random_device device;
     id_prefix_ = std::uint64_t{device()} << 32 | device();
+    random_state_ = std::uint64_t{device()} << 32 | device();
 }
 
 worker::~worker()
@@ -94,6 +95,15 @@ void worker::new_request_id(char* out)
     };
     write(id_prefix_, 0);
     write(++id_next_ * 0x9e3779b97f4a7c15u, 16); // odd multiplier: never the same twice
+}
+
+// splitmix64.
+std::uint64_t worker::any_up_to(std::uint64_t most)
+{
+    auto z = random_state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (z ^ (z >> 31)) % (most + 1);
 }
 
 std::shared_ptr<upstream> worker::upstream_of(const exchange& x)

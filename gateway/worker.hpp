@@ -71,6 +71,8 @@ public:
     std::string_view http_date();
     // Writes 32 characters.
     void new_request_id(char* out);
+    // Anything from 0 to `most`, to spread things out; not a secret.
+    std::uint64_t any_up_to(std::uint64_t most);
     // The connections of the upstream that the request's route leads to; not for an echo.
     std::shared_ptr<upstream> upstream_of(const exchange& x);
     deadline_list& watch_list() { return deadlines_.list_for(std::chrono::seconds{1}); }
@@ -110,6 +112,7 @@ private:
     std::int64_t date_second_ = 0;
     std::array<char, 32> date_{};
     std::uint64_t id_prefix_ = 0, id_next_ = 0;
+    std::uint64_t random_state_ = 0;
     std::thread thread_;
 };
 

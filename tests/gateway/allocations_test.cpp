@@ -63,6 +63,15 @@ void answer_requests(raw_upstream&, raw_connection& client)
     }
 }
 
+std::string one_route_a_dialect()
+{
+    std::string routes;
+    for (const std::string name : {"ietf-triple", "x-ratelimit", "envoy"})
+        routes += "  - { name: " + name + ", match: { path: /" + name +
+                  " }, upstream: up, chains: [ few ], answers: { " + "dialect: " + name + " } }\n";
+    return routes;
+}
+
 struct row
 {
     std::string what;
@@ -82,10 +91,15 @@ TEST_CASE("gateway: a warm connection allocates nothing a request, answered, ref
             "  many:\n    store: local\n    rules:\n"
             "      - { name: lots, key: [client_ip, route], algorithm: token_bucket, limit: 1000000/second }\n"
             "      - { name: at-once, key: [route], algorithm: concurrency, limit: 1000 }\n"
-            "routes:\n"
-            "  - { name: refused, match: { path: /refused }, upstream: up, chains: [ few ] }\n"
-            "  - { name: posts, match: { host: b, path: /posts, methods: [ POST ] }, upstream: up }\n"
-            "  - { name: all, match: { host: a }, upstream: up, chains: [ many ] }\n"));
+            "answers: { explain_networks: 127.0.0.0/8 }\n"
+            "routes:\n" +
+                one_route_a_dialect() +
+                "  - { name: worded, match: { path: /worded }, upstream: up, chains: [ few ], answers: { body: "
+                "\"{rule} {limit} "
+                "{wait}\", content_type: application/json, headers: { X-Docs: /limits }, retry_jitter: 5s } }\n"
+                "  - { name: refused, match: { path: /refused }, upstream: up, chains: [ few ] }\n"
+                "  - { name: posts, match: { host: b, path: /posts, methods: [ POST ] }, upstream: up }\n"
+                "  - { name: all, match: { host: a }, upstream: up, chains: [ many ] }\n"));
     const std::string host = " HTTP/1.1\r\nHost: a\r\n";
     const std::vector<row> rows = {
         {"GET", "GET /" + host + "\r\n", 200},
@@ -99,6 +113,11 @@ TEST_CASE("gateway: a warm connection allocates nothing a request, answered, ref
          "POST /" + host + "Transfer-Encoding: chunked\r\n\r\n19000\r\n" + std::string(102400, 'x') + "\r\n0\r\n\r\n",
          200},
         {"refused by a limit", "GET /refused" + host + "\r\n", 429},
+        {"refused in the operator's words", "GET /worded" + host + "\r\n", 429},
+        {"refused with an explanation", "GET /refused" + host + "X-RateLimit-Explain: 1\r\n\r\n", 429},
+        {"refused in ietf-triple", "GET /ietf-triple" + host + "\r\n", 429},
+        {"refused in x-ratelimit", "GET /x-ratelimit" + host + "\r\n", 429},
+        {"refused in envoy", "GET /envoy" + host + "\r\n", 429},
         {"refused with a body", "POST /refused" + host + "Content-Length: 4\r\n\r\nbody", 429},
         {"no such method", "GET /posts HTTP/1.1\r\nHost: b\r\n\r\n", 405},
         {"no such route", "GET / HTTP/1.1\r\nHost: b\r\n\r\n", 404},

@@ -1,0 +1,24 @@
+// How refusals and quotas are told on a route, made ready: the body cut into pieces, the fields that never change
+// written out, networks as a set.
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/body_template.hpp"
+#include "gateway/http/ip_address.hpp"
+
+#include <optional>
+#include <string>
+
+namespace headgate {
+
+struct ready_answers
+{
+    explicit ready_answers(const config::answers_config& from);
+
+    const config::answers_config* config;
+    std::optional<body_template> body; // none: problem+json
+    std::string refusal_fields;        // whole lines: Content-Type, Cache-Control, the operator's own
+    http::address_set explain_networks;
+};
+
+} // namespace headgate
