@@ -96,6 +96,8 @@ void check_cost(checker& c, const route_config& route, const std::string& path)
             continue;
         for (std::size_t i = 0; i < chain->second.rules.size(); ++i) {
             const auto rule = "chains." + name + ".rules[" + std::to_string(i) + "]";
+            if (chain->second.rules[i].algorithm == limiter::algorithm::concurrency)
+                continue; // counts requests, whatever they cost
             if (c.at.given(rule + ".limit") && !c.at.given(rule + ".cost") &&
                 cost > chain->second.rules[i].rule.limit() && c.sound(rule + ".limit"))
                 c.error(path + ".cost", "one request takes " + std::to_string(cost) + ", more than " + rule +

@@ -93,34 +93,33 @@ presence read_path_parameter(const http::route_match& match, std::string_view na
     return presence::absent;
 }
 
-// The token of a provider, verified once a request.
-token_seen& see_token(std::size_t provider, exchange& x)
+token_seen verify_token(const token_provider& by, const http::field_list& fields)
 {
-    const auto& by = x.setup->verified_with.providers[provider];
+    constexpr std::string_view scheme = "Bearer ";
+    std::string_view value;
+    const auto found = read_line(fields, by.header, value);
+    const bool is_bearer = http::equals_ignoring_case(value.substr(0, scheme.size()), scheme);
+    // Other schemes than Bearer are somebody else's credentials; a header of its own needs no scheme.
+    const bool is_another =
+        found == presence::present && !is_bearer && http::equals_ignoring_case(by.header, "Authorization");
+    if (found == presence::absent || is_another)
+        return {true, token_seen::absent, {}};
+    if (found == presence::present) { // once
+        const auto token = http::trim(value.substr(is_bearer ? scheme.size() : 0));
+        if (auto result = by.verifier.verify(token, std::chrono::system_clock::now()))
+            return {true, token_seen::good, std::move(result.claims)};
+    }
+    return {true, by.invalid == config::invalid_token::refuse ? token_seen::bad : token_seen::absent, {}};
+}
+
+// The token of a provider, verified once a request.
+const token_seen& see_token(std::size_t provider, exchange& x)
+{
     if (x.tokens.size() <= provider)
         x.tokens.resize(provider + 1);
     auto& seen = x.tokens[provider];
-    if (std::exchange(seen.looked, true))
-        return seen;
-    seen.state = token_seen::absent;
-    std::string_view value;
-    const auto found = read_line(x.head().fields, by.header, value);
-    constexpr std::string_view scheme = "Bearer ";
-    const bool is_bearer = http::equals_ignoring_case(value.substr(0, scheme.size()), scheme);
-    // Other schemes than Bearer are somebody else's credentials; a header of its own needs no scheme.
-    if (found == presence::absent || (!is_bearer && http::equals_ignoring_case(by.header, "Authorization")))
-        return seen;
-    seen.state = token_seen::bad;
-    if (found != presence::present)
-        return seen;
-    auto result =
-        by.verifier.verify(http::trim(value.substr(is_bearer ? scheme.size() : 0)), std::chrono::system_clock::now());
-    if (result) {
-        seen.state = token_seen::good;
-        seen.claims = std::move(result.claims);
-    } else if (by.invalid == config::invalid_token::absent) {
-        seen.state = token_seen::absent;
-    }
+    if (!seen.looked)
+        seen = verify_token(x.setup->verified_with.providers[provider], x.head().fields);
     return seen;
 }
 

@@ -1,0 +1,424 @@
+// Limits on requests through the real gateway: who is asking, what it costs, what became of it.
+#include "tests/admin/support.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace headgate::tests;
+
+namespace {
+
+// Everything to `up`, under one chain of `rules`; `more` stands at the top of the file.
+std::string limited(const raw_upstream& up, const std::string& rules, const std::string& more = "",
+                    const std::string& route = "")
+{
+    return running_gateway::in_front_of(up, more + "chains:\n  api:\n    store: local\n    rules:\n" + rules +
+                                                "routes:\n  - { name: all, upstream: up, chains: [ api ]" +
+                                                (route.empty() ? "" : ", " + route) + " }\n");
+}
+
+std::string request(const std::string& path, const std::string& fields = "", const std::string& method = "GET")
+{
+    return method + " " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+}
+
+unsigned ask(const running_gateway& gateway, const std::string& text)
+{
+    auto client = gateway.connect();
+    client.send(text);
+    return status_of(client.read_response(!text.starts_with("HEAD")));
+}
+
+// How many of `n` requests are answered 200; the others must be 429.
+int pass(const running_gateway& gateway, int n, const std::string& text)
+{
+    int passed = 0;
+    auto client = gateway.connect();
+    for (int i = 0; i < n; ++i) {
+        client.send(text);
+        const auto status = status_of(client.read_response());
+        CHECK((status == 200 || status == 429));
+        passed += status == 200;
+    }
+    return passed;
+}
+
+const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const std::string by_hour = "algorithm: fixed_window, align: first, limit: ";
+
+} // namespace
+
+TEST_CASE("keys: the first source that is present, each kind apart from the others (K6, K9)")
+{
+    recorder up(ok);
+    running_gateway gateway(limited(up.server(), "      - { name: one, key: who, " + by_hour + "1/hour }\n",
+                                    "keys:\n  inner: [ { cookie: session }, { query: api_key } ]\n"
+                                    "  who: [ { header: X-API-Key }, { header: X-Other }, inner, client_ip ]\n"));
+    const std::string cookie = "Cookie: a=1; session=same\r\n";
+    // Five identities that read alike, and one counter each.
+    for (const auto& text : {request("/", "X-API-Key: same\r\n"), request("/", "X-Other: same\r\n"),
+                             request("/", cookie), request("/?api_key=same"), request("/")}) {
+        CAPTURE(text);
+        CHECK(ask(gateway, text) == 200);
+        CHECK(ask(gateway, text) == 429);
+    }
+    // Spellings of one identity: case of the header's name, escapes in a query, order of cookies.
+    CHECK(ask(gateway, request("/", "x-api-key: same\r\n")) == 429);
+    CHECK(ask(gateway, request("/?b=2&api%5Fkey=s%61me")) == 429);
+    CHECK(ask(gateway, request("/", "Cookie: session=same\r\nCookie: z=1\r\n")) == 429);
+    // Others stay others: case of the value, a separator in it, bytes that only look alike.
+    CHECK(ask(gateway, request("/", "X-API-Key: Same\r\n")) == 200);
+    CHECK(ask(gateway, request("/", "X-API-Key: same,h=same\r\n")) == 200);
+    CHECK(ask(gateway, request("/?api_key=s%D0%B0me")) == 200); // a Cyrillic a
+    CHECK(ask(gateway, request("/?api_key=s%D0%B0me")) == 429);
+}
+
+TEST_CASE("keys: repeated, empty, too long or with control bytes is 400, never the first one (K6)")
+{
+    recorder up(ok);
+    running_gateway gateway(limited(up.server(), "      - { name: one, key: who, " + by_hour + "100/hour }\n",
+                                    "keys:\n  who: [ { header: X-API-Key }, { cookie: s }, { query: k } ]\n"));
+    const std::vector<std::string> bad{
+        request("/", "X-API-Key: a\r\nX-API-Key: a\r\n"),
+        request("/", "X-API-Key: a\r\nx-api-key: b\r\n"),
+        request("/", "X-API-Key:\r\n"),
+        request("/", "X-API-Key: a b\r\n"),
+        request("/", "X-API-Key: \xd0\xb0\r\n"),
+        request("/", "X-API-Key: " + std::string(257, 'a') + "\r\n"),
+        request("/", "Cookie: s=1; s=2\r\n"),
+        request("/", "Cookie: s=\r\n"),
+        request("/?k=1&k=1"),
+        request("/?k="),
+        request("/?k=a%0ab"),
+        request("/?k=" + std::string(300, 'a')),
+    };
+    for (const auto& text : bad) {
+        CAPTURE(text);
+        CHECK(ask(gateway, text) == 400);
+    }
+    CHECK(up.requests().empty());
+    CHECK(ask(gateway, request("/", "X-API-Key: " + std::string(256, 'a') + "\r\n")) == 200);
+}
+
+TEST_CASE("keys: a path parameter counts by its one spelling (K4, K5)")
+{
+    recorder up(ok);
+    const auto yaml = running_gateway::in_front_of(
+        up.server(), "keys:\n  tenant: [ { path_param: id } ]\nchains:\n  api:\n    store: local\n    rules:\n"
+                     "      - { name: one, key: tenant, " +
+                         by_hour + "1/hour }\n" +
+                         "routes:\n  - { name: t, match: { path: \"/t/{id}/*\" }, upstream: up, chains: [ api ] }\n");
+    running_gateway gateway(yaml);
+    CHECK(ask(gateway, request("/t/acme/x")) == 200);
+    for (const auto* path : {"/t/acme/y", "/t/%61cme/x", "/t/./acme/x", "/t//acme/x", "/t/b/../acme/x"}) {
+        CAPTURE(path);
+        CHECK(ask(gateway, request(path)) == 429);
+    }
+    CHECK(ask(gateway, request("/t/Acme/x")) == 200);
+}
+
+TEST_CASE("missing: anonymous shares one counter, refuse is 401 and says so, skip counts nothing")
+{
+    recorder up(ok);
+    const auto with = [&](const std::string& missing) {
+        return limited(up.server(), "      - { name: one, key: who, " + by_hour + "1/hour }\n",
+                       "keys:\n  who: { sources: [ { header: X-API-Key } ], missing: " + missing + " }\n");
+    };
+    SUBCASE("anonymous")
+    {
+        running_gateway gateway(with("anonymous"));
+        CHECK(pass(gateway, 3, request("/")) == 1);
+        CHECK(ask(gateway, request("/", "X-API-Key: anonymous\r\n")) == 200); // nobody is called that by chance
+    }
+    SUBCASE("refuse")
+    {
+        running_gateway gateway(with("refuse"));
+        const auto answer = gateway.ask(request("/"));
+        CHECK(status_of(answer) == 401);
+        CHECK(field_of(answer, "WWW-Authenticate") == "ApiKey");
+    }
+    SUBCASE("skip")
+    {
+        running_gateway gateway(with("skip"));
+        CHECK(pass(gateway, 5, request("/")) == 5);
+        CHECK(pass(gateway, 5, request("/", "X-API-Key: a\r\n")) == 1);
+    }
+}
+
+TEST_CASE("API keys of a table: the user's counter and plan; a key that nobody has makes no counter (K8)")
+{
+    temporary_folder folder;
+    const auto file = folder.file("keys");
+    recorder up(ok);
+    const auto sha = [](const std::string& key) {
+        std::string hex;
+        auto* pipe = ::popen(("printf %s " + key + " | sha256sum").c_str(), "r");
+        char bytes[65] = {};
+        if (std::fread(bytes, 1, 64, pipe) == 64)
+            hex = bytes;
+        ::pclose(pipe);
+        return hex;
+    };
+    std::ofstream(file) << "# keys\n"
+                        << sha("k1") << " ann pro\n"
+                        << sha("k2") << " ann pro\n"
+                        << sha("k3") << " bob\n";
+    const auto yaml =
+        limited(up.server(), "      - { name: one, key: user, " + by_hour + "1/hour, plans: { pro: 3/hour } }\n",
+                "api_keys:\n  customers: { file: " + file + " }\n" +
+                    "keys:\n  user: [ { api_key: { table: customers } }, client_ip ]\n"
+                    "plans: { names: [ free, pro ], default: free, sources: [ { api_key: { table: customers } } ] }\n");
+    running_gateway gateway(yaml);
+    CHECK(pass(gateway, 2, request("/", "X-API-Key: k1\r\n")) == 2);
+    CHECK(pass(gateway, 3, request("/", "X-API-Key: k2\r\n")) == 1); // ann's other key, one counter
+    CHECK(pass(gateway, 3, request("/", "X-API-Key: k3\r\n")) == 1); // no plan: the default
+    // Guessed keys are all the client's address.
+    int passed = 0;
+    for (int i = 0; i < 20; ++i)
+        passed += ask(gateway, request("/", "X-API-Key: guess" + std::to_string(i) + "\r\n")) == 200;
+    CHECK(passed == 1);
+    std::ofstream(file) << sha("k9") << " zoe pro\n";
+    gateway.reload(yaml);
+    CHECK(eventually([&] { return ask(gateway, request("/", "X-API-Key: k9\r\n")) == 200; }));
+}
+
+TEST_CASE("plans: by what the request says, by the key's value, unlimited and blocked")
+{
+    recorder up(ok);
+    running_gateway gateway(
+        limited(up.server(),
+                "      - name: one\n        key: user\n        algorithm: fixed_window\n        align: first\n"
+                "        limit: 2/hour\n        plans: { pro: 4/hour, gold: unlimited, banned: blocked }\n"
+                "        overrides: { eve: blocked, zed: 1/hour, free-rider: unlimited }\n",
+                "keys:\n  user: [ { header: X-User } ]\n"
+                "plans: { names: [ free, pro, gold, banned ], default: free, sources: [ { header: X-Plan } ], "
+                "overrides: { vip: gold } }\n"));
+    const auto as = [](const std::string& user, const std::string& plan = "") {
+        return request("/", "X-User: " + user + "\r\n" + (plan.empty() ? "" : "X-Plan: " + plan + "\r\n"));
+    };
+    CHECK(pass(gateway, 6, as("ann")) == 2);
+    CHECK(pass(gateway, 6, as("bob", "pro")) == 4);
+    CHECK(pass(gateway, 6, as("carl", "no-such-plan")) == 2);
+    CHECK(pass(gateway, 20, as("dora", "gold")) == 20);
+    CHECK(ask(gateway, as("frank", "banned")) == 403);
+    CHECK(ask(gateway, as("eve", "gold")) == 403); // an override comes before a plan
+    CHECK(pass(gateway, 6, as("zed", "pro")) == 1);
+    CHECK(pass(gateway, 9, as("free-rider")) == 9);
+    CHECK(pass(gateway, 9, as("vip")) == 9);
+    // To and fro between plans: 4 were used, and stay used.
+    CHECK(ask(gateway, as("bob", "free")) == 429);
+    CHECK(ask(gateway, as("bob", "pro")) == 429);
+}
+
+TEST_CASE("cost: by method, by a header that is capped, for a route; nonsense is 400")
+{
+    recorder up(ok);
+    SUBCASE("by method")
+    {
+        running_gateway gateway(limited(up.server(), "      - { name: one, key: [route], " + by_hour +
+                                                         "10/hour, cost: { methods: { POST: 5 }, default: 1 } }\n"));
+        CHECK(ask(gateway, request("/", "Content-Length: 0\r\n", "POST")) == 200);
+        CHECK(pass(gateway, 9, request("/")) == 5);
+    }
+    SUBCASE("by a header")
+    {
+        running_gateway gateway(
+            limited(up.server(), "      - { name: one, key: [route], " + by_hour +
+                                     "100/hour, cost: { header: X-Cost, max: 40, default: 2 } }\n"));
+        CHECK(ask(gateway, request("/", "X-Cost: 40\r\n")) == 200);
+        CHECK(ask(gateway, request("/", "X-Cost: 99999999999999999999999999\r\n")) == 200); // 40
+        CHECK(ask(gateway, request("/", "X-Cost: 18\r\n")) == 200);
+        CHECK(ask(gateway, request("/")) == 200); // the default, 2
+        CHECK(ask(gateway, request("/", "X-Cost: 0\r\n")) == 429);
+        for (const auto* bad : {"-1", "1.5", "x", "0x10", "1 2", "+1", "1e3"})
+            CHECK(ask(gateway, request("/", "X-Cost: " + std::string(bad) + "\r\n")) == 400);
+        CHECK(ask(gateway, request("/", "X-Cost: 1\r\nX-Cost: 1\r\n")) == 400);
+    }
+    SUBCASE("nothing is free because its sender says so")
+    {
+        running_gateway gateway(limited(up.server(), "      - { name: one, key: [route], " + by_hour +
+                                                         "3/hour, cost: { header: X-Cost } }\n"));
+        CHECK(pass(gateway, 9, request("/", "X-Cost: 0\r\n")) == 3);
+    }
+    SUBCASE("for a route, where the rule does not say its own")
+    {
+        running_gateway gateway(
+            limited(up.server(),
+                    "      - { name: one, key: [route], " + by_hour +
+                        "10/hour }\n"
+                        "      - { name: at-once, key: [route], algorithm: concurrency, limit: 1 }\n",
+                    "", "cost: 4"));
+        CHECK(pass(gateway, 9, request("/")) == 2);
+    }
+}
+
+TEST_CASE("settle: the answer says what it cost, more or less than was taken for it")
+{
+    std::atomic<const char*> tokens{"30"};
+    raw_upstream up([&](raw_upstream& self, raw_connection& client) {
+        while (!self.read_request(client).empty())
+            client.send("HTTP/1.1 200 OK\r\nX-Tokens: " + std::string(tokens.load()) +
+                        "\r\nContent-Length: 10\r\n\r\n0123456789");
+    });
+    const auto left = [](const std::string& answer) { return field_of(answer, "RateLimit"); };
+    SUBCASE("from a header")
+    {
+        running_gateway gateway(limited(up, "      - { name: t, key: [route], " + by_hour +
+                                                "100/hour, unit: tokens, cost: { settle: X-Tokens, reserve: 20 } }\n"));
+        auto client = gateway.connect();
+        const auto ask_once = [&] {
+            client.send(request("/"));
+            return client.read_response();
+        };
+        CHECK(left(ask_once()).starts_with("\"t\";r=80;")); // 20 reserved, 30 in the end
+        CHECK(left(ask_once()).starts_with("\"t\";r=50;"));
+        tokens = "nonsense"; // the estimate stays
+        CHECK(left(ask_once()).starts_with("\"t\";r=20;"));
+        tokens = "0";
+        CHECK(left(ask_once()).starts_with("\"t\";r=0;")); // and is given back whole
+        tokens = "5";
+        CHECK(left(ask_once()).starts_with("\"t\";r=0;"));
+        CHECK(status_of(ask_once()) == 429); // 85 used, 20 wanted
+    }
+    SUBCASE("from the size of the body")
+    {
+        running_gateway gateway(limited(up, "      - { name: b, key: [route], " + by_hour +
+                                                "100/hour, unit: bytes, cost: { settle: response_bytes } }\n"));
+        auto client = gateway.connect();
+        for (int i = 0; i < 3; ++i) {
+            client.send(request("/"));
+            CHECK(left(client.read_response()).starts_with("\"b\";r=" + std::to_string(99 - 10 * i) + ";"));
+        }
+    }
+}
+
+TEST_CASE("outcome: only some statuses count, others are given back")
+{
+    std::atomic<const char*> status{""};
+    raw_upstream up([&](raw_upstream& self, raw_connection& client) {
+        while (!self.read_request(client).empty()) {
+            const std::string with(status.load());
+            if (with.empty())
+                return; // and the connection closes without an answer
+            client.send("HTTP/1.1 " + with + "\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    const auto answered = [&](running_gateway& gateway, const char* with) {
+        status = with;
+        return ask(gateway, request("/", "Content-Length: 0\r\n", "POST"));
+    };
+    SUBCASE("charge: failed logins")
+    {
+        running_gateway gateway(limited(up, "      - { name: login, key: [route], " + by_hour +
+                                                "2/hour, outcome: { charge: [ 401 ] } }\n"));
+        for (int i = 0; i < 5; ++i)
+            CHECK(answered(gateway, "200 OK") == 200);
+        CHECK(answered(gateway, "401 No") == 401);
+        CHECK(answered(gateway, "401 No") == 401);
+        CHECK(answered(gateway, "200 OK") == 429);
+    }
+    SUBCASE("refund: errors of the upstream")
+    {
+        running_gateway gateway(limited(up, "      - { name: r, key: [route], " + by_hour +
+                                                "2/hour, outcome: { refund: [ 5xx, upstream_failure ] } }\n"));
+        for (int i = 0; i < 4; ++i)
+            CHECK(answered(gateway, "500 Oh") == 500);
+        for (int i = 0; i < 4; ++i)
+            CHECK(answered(gateway, "") == 502);
+        CHECK(answered(gateway, "200 OK") == 200);
+        CHECK(answered(gateway, "404 No") == 404);
+        CHECK(answered(gateway, "200 OK") == 429);
+    }
+}
+
+TEST_CASE("chains: a refusal in a later one gives back what an earlier one took, but a bad credential does not (K8)")
+{
+    recorder up(ok);
+    const auto yaml = running_gateway::in_front_of(
+        up.server(), "keys:\n  user: { sources: [ { header: X-User } ], missing: refuse }\n"
+                     "chains:\n  guard:\n    store: local\n    rules:\n"
+                     "      - { name: guard, key: [client_ip], " +
+                         by_hour + "5/hour }\n" + "  quota:\n    store: local\n    rules:\n" +
+                         "      - { name: quota, key: user, " + by_hour + "1/hour }\n" +
+                         "routes:\n  - { name: all, upstream: up, chains: [ guard, quota ] }\n");
+    running_gateway gateway(yaml);
+    CHECK(pass(gateway, 50, request("/", "X-User: ann\r\n")) == 1); // 49 refusals by the quota cost the guard nothing
+    CHECK(ask(gateway, request("/", "X-User: bob\r\n")) == 200);
+    CHECK(ask(gateway, request("/")) == 401);
+    CHECK(ask(gateway, request("/")) == 401);
+    CHECK(ask(gateway, request("/")) == 401);
+    CHECK(ask(gateway, request("/")) == 429); // five: two that passed, three without a credential
+}
+
+TEST_CASE("shadow: it never refuses, is told to nobody, and gives back no more than it took")
+{
+    recorder up(ok);
+    log_pipe pipe;
+    running_gateway gateway(
+        limited(up.server(),
+                "      - { name: real, key: [route], " + by_hour +
+                    "100/hour }\n"
+                    "      - { name: trial, key: [route], " +
+                    by_hour + "2/hour, mode: shadow, outcome: { refund: [ 404 ] } }\n",
+                "admin: { address: 127.0.0.1:0 }\nlog: { access: { path: " + pipe.path() + " } }\n"));
+    CHECK(pass(gateway, 5, request("/")) == 5);
+    for (int i = 0; i < 5; ++i) {
+        const auto line = nlohmann::json::parse(pipe.next_line());
+        CHECK(line["limit"] == (i < 2 ? "passed" : "shadow_refused"));
+        CHECK(line["rule"] == "trial");
+        CHECK(line["used"] == std::min(i + 1, 2));
+    }
+    CHECK(gateway.ask(request("/")).find("trial") == std::string::npos);
+    CHECK(metric_at_last(gateway, "headgate_shadow_limited_total{route=\"all\",rule=\"trial\"}", 4) == 4);
+    CHECK(metric_at_last(gateway, "headgate_limited_total{route=\"all\",rule=\"trial\"}", 0) == 0);
+}
+
+TEST_CASE("exempt: methods, paths and networks count nothing")
+{
+    recorder up(ok);
+    const std::string rule = "      - { name: one, key: [route], " + by_hour + "1/hour }\n";
+    running_gateway gateway(
+        limited(up.server(), rule, "", "exempt: { methods: [ OPTIONS ], paths: [ /healthz, /public/* ] }"));
+    for (int i = 0; i < 3; ++i) {
+        CHECK(ask(gateway, request("/", "", "OPTIONS")) == 200);
+        CHECK(ask(gateway, request("/healthz")) == 200);
+        CHECK(ask(gateway, request("/public/x")) == 200);
+    }
+    CHECK(ask(gateway, request("/healthz/x")) == 200);                               // counted
+    CHECK(ask(gateway, request("/", "X-HTTP-Method-Override: OPTIONS\r\n")) == 429); // K7
+    running_gateway inside(limited(up.server(), rule, "", "exempt: { networks: [ 127.0.0.0/8 ] }"));
+    CHECK(pass(inside, 5, request("/")) == 5);
+}
+
+TEST_CASE("shaping: a request waits its turn, and gives its place back when its client leaves (behaviours §3)")
+{
+    recorder up(ok);
+    running_gateway gateway(limited(up.server(),
+                                    "      - { name: funnel, key: [route], algorithm: leaky_bucket, limit: 1/minute, "
+                                    "burst: 1, delay: all }\n"
+                                    "      - { name: at-once, key: [route], algorithm: concurrency, limit: 9 }\n",
+                                    "admin: { address: 127.0.0.1:0 }\n"));
+    CHECK(ask(gateway, request("/")) == 200);
+    auto waiting = gateway.connect();
+    waiting.send(request("/")); // for a minute
+    CHECK(eventually([&] { return ask(gateway, request("/")) == 429; }));
+    CHECK(up.requests().size() == 1);
+    waiting.close();
+    CHECK(metric_at_last(gateway, "headgate_requests_total{route=\"all\",class=\"none\"}", 1) == 1);
+    CHECK(metric(gateway, "headgate_delayed_total{route=\"all\"}") == 1);
+    CHECK(up.requests().size() == 1);
+    auto next = gateway.connect(); // has the place now
+    next.send(request("/"));
+    CHECK(metric_at_last(gateway, "headgate_connections{state=\"active\"}", 1) == 1);
+    gateway.app().stop(); // does not wait for a minute
+}
+
+TEST_CASE("shaping: what is held goes on after its time")
+{
+    recorder up(ok);
+    running_gateway gateway(limited(up.server(), "      - { name: funnel, key: [route], algorithm: leaky_bucket, "
+                                                 "limit: 20/second, burst: 9, delay: all }\n"));
+    const auto began = std::chrono::steady_clock::now();
+    CHECK(pass(gateway, 5, request("/")) == 5);
+    CHECK(std::chrono::steady_clock::now() - began >= std::chrono::milliseconds{200}); // four waits of 50 ms
+}

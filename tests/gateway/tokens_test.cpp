@@ -1,0 +1,93 @@
+// Tokens as keys through the real gateway: whose counter, what a bad one gets, and which overrides hold.
+#include "tests/gateway/support.hpp"
+#include "tests/identity/support/signer.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace headgate::tests;
+using headgate::config::jwt_algorithm;
+using namespace headgate::identity::testing;
+
+namespace {
+
+const std::string secret = "a secret of thirty-two bytes or more";
+
+std::string with_token(const std::string& token, const std::string& more = "")
+{
+    return "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + token + "\r\n" + more + "\r\n";
+}
+
+std::string token_of(const std::string& payload, const std::string& by = secret)
+{
+    return make_token(signing_key::secret(by), jwt_algorithm::HS256, payload);
+}
+
+std::string by_claim(const recorder& up, const std::string& invalid, const std::string& key, const std::string& rule)
+{
+    return running_gateway::in_front_of(
+        const_cast<recorder&>(up).server(),
+        "jwt:\n  login: { algorithms: [ HS256 ], secret: \"" + secret + "\", invalid: " + invalid +
+            " }\nkeys:\n  user: " + key +
+            "\nplans: { names: [ free, pro ], default: free, sources: [ { jwt_claim: plan } ] }\n"
+            "chains:\n  api:\n    store: local\n    rules:\n      - { name: one, key: user, algorithm: fixed_window, "
+            "align: first, limit: 1/hour, " +
+            rule + " }\nroutes:\n  - { name: all, upstream: up, chains: [ api ] }\n");
+}
+
+unsigned ask(const running_gateway& gateway, const std::string& text) { return status_of(gateway.ask(text)); }
+
+} // namespace
+
+TEST_CASE("tokens: a claim is a key, another claim the plan; a bad token is 401 and nobody's counter")
+{
+    recorder up;
+    running_gateway gateway(by_claim(up, "refuse", "[ { jwt_claim: sub }, client_ip ]", "plans: { pro: 2/hour }"));
+    const auto ann = with_token(token_of(R"({"sub":"ann"})")),
+               bob = with_token(token_of(R"({"sub":"bob","plan":"pro"})"));
+    CHECK(ask(gateway, ann) == 200);
+    CHECK(ask(gateway, ann) == 429);
+    CHECK(ask(gateway, with_token(token_of(R"({"sub":"ann","jti":"another token"})"))) == 429);
+    CHECK(ask(gateway, bob) == 200);
+    CHECK(ask(gateway, bob) == 200);
+    CHECK(ask(gateway, bob) == 429);
+    const auto seen = up.requests().size();
+    const auto none = encode_base64url(R"({"alg":"none"})") + "." + encode_base64url(R"({"sub":"eve"})") + ".";
+    for (const auto& bad : {std::string("x"), none, token_of(R"({"sub":"eve"})", "another secret of thirty-two bytes!"),
+                            token_of(R"({"sub":"eve","exp":1000000000})")}) {
+        CAPTURE(bad);
+        const auto answer = gateway.ask(with_token(bad));
+        CHECK(status_of(answer) == 401);
+        CHECK(field_of(answer, "WWW-Authenticate") == "Bearer error=\"invalid_token\"");
+    }
+    CHECK(ask(gateway, with_token(token_of(R"({"sub":"eve"})"), "Authorization: Bearer x\r\n")) == 401); // two of them
+    CHECK(up.requests().size() == seen);
+    // No token, or another scheme: the next source.
+    CHECK(ask(gateway, "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YTpi\r\n\r\n") == 200);
+    CHECK(ask(gateway, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") == 429);
+    CHECK(ask(gateway, with_token(token_of(R"({"sub":["ann"]})"))) == 429); // no such claim: the address too
+}
+
+TEST_CASE("tokens: where a bad one counts as absent it is the next source's, never what it says")
+{
+    recorder up;
+    running_gateway gateway(by_claim(up, "absent", "[ { jwt_claim: sub }, client_ip ]", "count_refused: false"));
+    CHECK(ask(gateway, with_token("x.y.z")) == 200);
+    for (const char* user : {"a", "b", "c"}) {
+        const auto forged =
+            token_of(R"({"sub":")" + std::string(user) + "\"}", "not the secret that we know of, is it");
+        CHECK(ask(gateway, with_token(forged)) == 429);
+    }
+    CHECK(ask(gateway, with_token(token_of(R"({"sub":"a"})"))) == 200);
+}
+
+TEST_CASE("overrides: a name in a header is not the name that a token vouches for")
+{
+    recorder up;
+    running_gateway gateway(
+        by_claim(up, "refuse", "[ { jwt_claim: sub }, { header: X-User } ]", "overrides: { ann: unlimited }"));
+    for (int i = 0; i < 5; ++i)
+        CHECK(ask(gateway, with_token(token_of(R"({"sub":"ann"})"))) == 200);
+    const std::string claims_to_be_ann = "GET / HTTP/1.1\r\nHost: a\r\nX-User: ann\r\n\r\n";
+    CHECK(ask(gateway, claims_to_be_ann) == 200);
+    CHECK(ask(gateway, claims_to_be_ann) == 429);
+}
