@@ -42,6 +42,7 @@ public:
     void reload(config::gateway_config config);
     // The access log's file has been moved away.
     void reopen_logs() { log_.reopen(); }
+    gateway_clock& clock() { return clock_; }
 
 private:
     void load_snapshots();

@@ -4,7 +4,9 @@
 
 #include "limiter/core/time.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 
 namespace headgate {
 
@@ -17,9 +19,12 @@ public:
 
     limiter::time_point to_limiter(steady_time t) const
     {
-        return wall_ + std::chrono::duration_cast<limiter::microseconds>(t - steady_);
+        return wall_ + std::chrono::duration_cast<limiter::microseconds>(t - steady_) +
+               limiter::microseconds{ahead_.load(std::memory_order_relaxed)};
     }
     limiter::time_point now() const { return to_limiter(std::chrono::steady_clock::now()); }
+    // Lets a test wait for a limit without sleeping.
+    void advance(limiter::microseconds by) { ahead_.fetch_add(by.count(), std::memory_order_relaxed); }
 
 private:
     static limiter::time_point wall_now()
@@ -28,6 +33,7 @@ private:
     }
     limiter::time_point wall_;
     steady_time steady_;
+    std::atomic<std::int64_t> ahead_{0};
 };
 
 } // namespace headgate

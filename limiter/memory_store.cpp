@@ -294,8 +294,10 @@ void memory_store::say_what_is_left(std::span<const located> at, std::span<decis
             auto& said = decisions[n++];
             if (!said.admitted)
                 return;
+            const auto wait = said.retry_after;
             said = judge(m, w, now, 0);
             said.admitted = true;
+            said.retry_after = wait;
         });
     }
 }
@@ -336,7 +338,7 @@ microseconds memory_store::longest_wait(std::span<const located> at, std::span<c
         longest = std::max(longest, part_at.blocked_until - now);
         for (const auto& m : part_at.group->members()) {
             const auto& said = decisions[n++];
-            if (said.admitted || m.limits.limits.shadow)
+            if (m.limits.limits.shadow || (said.admitted && said.retry_after == never))
                 continue;
             if (said.retry_after == never)
                 return never;
@@ -377,8 +379,11 @@ void memory_store::charge_refused_part(const part& p, located& at, std::string_v
             return;
         const auto cost = cost_of(p, *at.group, i);
         limiter::charge_refused(m, w, now, cost);
+        const auto now_says = judge(m, w, now, cost);
         if (!said[i].admitted)
-            said[i] = judge(m, w, now, cost); // the wait is longer now
+            said[i] = now_says; // the wait is longer now
+        else if (!now_says.admitted)
+            said[i].retry_after = now_says.retry_after; // it did not refuse, but counting the refusal makes it
     });
 }
 

@@ -40,6 +40,24 @@ TEST_CASE("contract: RateLimit, 60 a minute and 10,000 a day a user, and a total
     });
 }
 
+TEST_CASE("contract: the wait counts rules that refuse only because they count the refusal of another")
+{
+    on_every_store([](limiter_under_test& s) {
+        auto slow = named("slow", token_bucket(1, 100s, 2)), fast = named("fast", token_bucket(1, 1s, 1));
+        slow.count_refused = true;
+        s.define("a", {slow, fast}, noon);
+        const chain one{{"a", "k"}};
+        CHECK(s.take(one, noon).admitted);
+        const auto refused = s.take(one, noon); // by `fast`; `slow` had one left, and counts it
+        CHECK_FALSE(refused.admitted);
+        CHECK(refused.decisions[0].admitted);
+        CHECK_FALSE(refused.decisions[1].admitted);
+        CHECK(refused.retry_after == 100s);
+        CHECK(s.look({{"a", "k", {1, 1}}}, noon + 100s - 1us).retry_after == 1us);
+        CHECK(s.take(one, noon + 100s).admitted);
+    });
+}
+
 TEST_CASE("contract: a refusal by the second key charges nothing to the first, and the wait satisfies all")
 {
     on_every_store([](limiter_under_test& s) {
