@@ -34,7 +34,8 @@ std::optional<std::uint64_t> seconds_to_wait(worker& owner, const exchange& x)
         return std::nullopt;
     const auto jitter = static_cast<std::uint64_t>(x.route->answers->config->retry_jitter.count());
     const auto more = jitter == 0 ? 0 : owner.any_up_to(jitter);
-    return retry_after_seconds(x.limit.retry_after + limiter::microseconds(more));
+    constexpr limiter::microseconds longest = std::chrono::hours{24 * 366 * 100};
+    return retry_after_seconds(std::min(x.limit.retry_after, longest) + limiter::microseconds(more));
 }
 
 } // namespace
@@ -100,11 +101,12 @@ void tell_limits(exchange& x, limiter::time_point now)
 task<bool> answer_refusal(session& client, exchange& x)
 {
     const auto& answers = *x.route->answers;
-    const auto status = static_cast<unsigned>(answers.config->status);
+    // Who is refused by counters that others share has not used up a quota of their own (behaviours §5).
+    const auto status = x.limit.degraded ? 503U : static_cast<unsigned>(answers.config->status);
     const bool keep = wants_keep_alive(client, x);
     const auto wait = seconds_to_wait(client.owner(), x);
     x.body_text.clear();
-    append_refusal_body(x.body_text, answers, x.limit, wait);
+    append_refusal_body(x.body_text, answers, x.limit, status, wait);
 
     auto& out = x.out;
     out.clear();

@@ -128,8 +128,26 @@ void app::stop()
         admin_->stop();
 }
 
+// A request that began before the reload is judged by the new rules of its old route's chains, and has room for so many
+// decisions.
+void app::check_room(const config::gateway_config& next) const
+{
+    for (const auto& route : setup_->routes) {
+        std::size_t rules = 0;
+        for (const auto* chain : route.chains) {
+            const auto then = next.chains.find(chain->name);
+            rules += then == next.chains.end() ? 0 : then->second.rules.size();
+        }
+        if (rules > limiter::max_decisions)
+            throw std::runtime_error("the chains of the running route " + route.name +
+                                     " would grow to more rules than a request has room for; take them off the route "
+                                     "first, in a reload of its own");
+    }
+}
+
 void app::reload(config::gateway_config config)
 {
+    check_room(config);
     setup_ = make_runtime(std::move(config), stores_, clock_.now());
     metrics_.watch(stores_);
     try {

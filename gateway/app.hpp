@@ -47,6 +47,7 @@ public:
 private:
     void load_snapshots();
     bool wait_until_drained();
+    void check_room(const config::gateway_config& next) const;
     void reload_from(const std::string& file);
     readiness is_ready() const;
 

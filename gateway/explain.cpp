@@ -11,7 +11,7 @@ namespace {
 // Seconds with three decimals, rounded up; operators look closer than clients do.
 void append_seconds(http::byte_buffer& out, limiter::microseconds t)
 {
-    const auto milliseconds = static_cast<std::uint64_t>((t.count() + 999) / 1000);
+    const auto milliseconds = (static_cast<std::uint64_t>(t.count()) + 999) / 1000;
     const auto rest = milliseconds % 1000;
     out.append_number(milliseconds / 1000);
     out.append(rest < 10 ? ".00" : rest < 100 ? ".0" : ".");

@@ -78,8 +78,6 @@ http_error read_part(const chain_part& part, exchange& x, asked_chain& out)
     const auto& rules = choose_rules(part, x);
     if (rules.blocked)
         return http_error::blocked;
-    if (!rules.group)
-        return http_error::none; // unlimited
     if (const auto error = read_costs(rules, x, out); error != http_error::none)
         return error;
     out.parts[out.count].group = rules.group;
@@ -164,6 +162,28 @@ void give_back(exchange& x, std::size_t chains, limiter::time_point now)
         correct(asked, x, now, [](const auto&...) { return std::uint64_t{0}; });
 }
 
+// What earlier chains have told must not count what was given back to them.
+void say_what_is_left(exchange& x, std::size_t chains, limiter::time_point now)
+{
+    constexpr std::array<std::uint64_t, limiter::max_rules_a_group> nothing{};
+    std::array<limiter::decision, limiter::max_decisions> left;
+    for (const auto& asked : std::span(x.asked).first(chains)) {
+        auto at = asked.first_decision;
+        for (std::size_t k = 0; k < asked.count; at += asked.judged[k++]->size()) {
+            const auto n = asked.judged[k]->size();
+            const limiter::part look{
+                asked.parts[k].group, asked.parts[k].key, {nothing.data(), asked.from[k]->terms.size()}};
+            const auto said = asked.chain->store->look({&look, 1}, now, left);
+            if (said.groups[0] != asked.judged[k])
+                continue; // a reload came between
+            for (std::size_t i = 0; i < n; ++i) {
+                x.limit.decisions[at + i].remaining = left[i].remaining;
+                x.limit.decisions[at + i].reset_after = left[i].reset_after;
+            }
+        }
+    }
+}
+
 } // namespace
 
 http_error limit_request(session& client, exchange& x)
@@ -175,8 +195,10 @@ http_error limit_request(session& client, exchange& x)
     const auto now = client.owner().clock().to_limiter(x.began);
     for (std::size_t i = 0; i < chains.size(); ++i) {
         auto& asked = x.asked[i];
-        if (const auto error = read_chain(*chains[i], x, asked); error != http_error::none)
+        if (const auto error = read_chain(*chains[i], x, asked); error != http_error::none) {
+            point_at_keys(x, x.asked_count); // what was taken is settled and logged by them
             return error;
+        }
         x.asked_count = x.limit.chains = i + 1;
         point_at_keys(x, x.asked_count);
         if (asked.count == 0)
@@ -190,7 +212,9 @@ http_error limit_request(session& client, exchange& x)
         x.limit.refused = true;
         x.limit.retry_after = said.retry_after;
         client.owner().counters().limited.add();
+        x.limit.delay = {};
         give_back(x, i, now);
+        say_what_is_left(x, i, now);
         x.asked_count = 0;
         break;
     }

@@ -10,7 +10,8 @@ namespace {
 
 std::uint64_t ceil_seconds(limiter::microseconds t)
 {
-    return static_cast<std::uint64_t>((t.count() + 999'999) / 1'000'000);
+    const auto us = static_cast<std::uint64_t>(t.count()); // unsigned: waits end where time does
+    return (us + 999'999) / 1'000'000;
 }
 
 std::uint64_t window_seconds(const limiter::rule& rule)
@@ -23,7 +24,7 @@ template <class Each>
 void each_told(const limit_outcome& limit, Each each)
 {
     for (std::size_t i = 0; i < limit.count; ++i) {
-        if (!limit.rules[i]->shadow)
+        if (!limit.rules[i]->shadow && !limit.rules[i]->unlimited)
             each(i);
     }
 }

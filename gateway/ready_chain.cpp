@@ -70,12 +70,16 @@ chosen_rules choose(const rule_list& group, const std::string& plan, const std::
         }
         const auto what = limit->what;
         chosen.differ = chosen.differ || numbers != &rule->rule || what == form::unlimited || what == form::blocked;
-        chosen.blocked = chosen.blocked || what == form::blocked;
-        if (what == form::unlimited || what == form::blocked)
-            continue;
+        chosen.blocked = chosen.blocked || (what == form::blocked && !rule->rule.shadow);
         chosen.rules.push_back(*numbers);
-        chosen.terms.push_back(make_terms(*rule));
         chosen.told.push_back(tell_rule(*rule, *limit, *numbers));
+        if (what == form::unlimited || what == form::blocked) {
+            // It stays in the group, so that a key that changes over finds again what it has used.
+            chosen.rules.back().unlimited = true;
+            chosen.terms.push_back({.cost = config::cost_config{.fixed = 0}});
+        } else {
+            chosen.terms.push_back(make_terms(*rule));
+        }
     }
     return chosen;
 }
@@ -101,15 +105,13 @@ public:
         auto rules = std::move(found_.front().second.rules);
         limiter::rule_variants variants;
         for (auto& [variant, chosen] : found_) {
-            if (!variant.empty() && !chosen.rules.empty())
+            if (!variant.empty())
                 variants.emplace(variant, std::move(chosen.rules));
         }
         part.group = store.define(chain + "/" + key, std::move(rules), now, std::move(variants));
         for (auto& [variant, chosen] : found_) {
             auto& ready = part.variants.emplace_back();
             ready.blocked = chosen.blocked;
-            if (chosen.terms.empty())
-                continue;
             ready.group = &part.group->variant(variant);
             ready.terms = std::move(chosen.terms);
             ready.plain_costs = plain_costs(ready.terms);
@@ -202,6 +204,22 @@ ready_plans make_plans(const config::gateway_config& config)
     return plans;
 }
 
+std::size_t count_variants(const config::gateway_config& config)
+{
+    const auto plans = config.plans ? config.plans->names.size() : 1;
+    std::size_t sum = 0;
+    for (const auto& [_, chain] : config.chains) {
+        for (const auto& group : group_by_key(chain.rules)) {
+            std::set<std::string_view> values;
+            for (const auto* rule : group)
+                for (const auto& [value, limit] : rule->overrides)
+                    values.insert(value);
+            sum += (values.size() + 1) * plans;
+        }
+    }
+    return sum;
+}
+
 ready_chain make_chain(const std::string& name, const config::gateway_config& config, const ready_plans& plans,
                        store_map& stores, limiter::time_point now)
 {
@@ -214,6 +232,7 @@ ready_chain make_chain(const std::string& name, const config::gateway_config& co
         auto& part = chain.parts.emplace_back();
         for (const auto& key : group.front()->key)
             part.key.push_back(make_ready_key(config, key));
+        say_who_may_have_overrides(part.key);
         variant_maker(group, plans).fill(part, *store, name, joined(group.front()->key), now);
     }
     return chain;

@@ -47,8 +47,8 @@ struct ready_rule
 // What rules of one key apply to some of its requests.
 struct ready_rules
 {
-    const limiter::rule_group* group = nullptr; // null: none, all of them are unlimited
-    std::vector<rule_terms> terms;              // one a rule of the group
+    const limiter::rule_group* group = nullptr;
+    std::vector<rule_terms> terms; // one a rule of the group
     // What every request costs each rule, whatever it is and however it ends; none when that has to be found out.
     std::vector<std::uint64_t> plain_costs;
     bool blocked = false;         // nobody on this plan passes
@@ -78,6 +78,10 @@ struct ready_chain
     limiter::memory_store* store = nullptr;
     std::vector<chain_part> parts;
 };
+
+// How many variants of rules a configuration makes: a store has room for so many.
+inline constexpr std::size_t most_variants = 20'000;
+std::size_t count_variants(const config::gateway_config& config);
 
 // Defines the chain's rules in its store, which is made when it is missing.
 ready_chain make_chain(const std::string& name, const config::gateway_config& config, const ready_plans& plans,

@@ -82,19 +82,6 @@ void add_tags(std::vector<ready_source>& sources)
     }
 }
 
-bool is_vouched_for(const ready_source& source)
-{
-    return source.what == kind::jwt_claim || source.what == kind::api_key;
-}
-bool is_anybodys(const ready_source& source) { return source.what < kind::jwt_claim; } // the client writes it itself
-
-void say_who_may_have_overrides(std::vector<ready_source>& sources)
-{
-    const bool some = std::any_of(sources.begin(), sources.end(), is_vouched_for);
-    for (auto& source : sources)
-        source.may_have_overrides = !some || !is_anybodys(source);
-}
-
 } // namespace
 
 ready_key make_ready_key(const config::gateway_config& config, const std::vector<config::key_source>& sources)
@@ -102,7 +89,6 @@ ready_key make_ready_key(const config::gateway_config& config, const std::vector
     ready_key key;
     add_sources(config, sources, key.sources);
     add_tags(key.sources);
-    say_who_may_have_overrides(key.sources);
     return key;
 }
 
@@ -114,6 +100,20 @@ ready_key make_ready_key(const config::gateway_config& config, const std::string
     auto key = make_ready_key(config, configured->second.sources);
     key.missing = configured->second.missing;
     return key;
+}
+
+void say_who_may_have_overrides(std::span<ready_key> parts)
+{
+    const auto is_vouched_for = [](const ready_source& source) {
+        return source.what == kind::jwt_claim || source.what == kind::api_key;
+    };
+    bool some = false;
+    for (const auto& key : parts)
+        some = some || std::any_of(key.sources.begin(), key.sources.end(), is_vouched_for);
+    for (auto& key : parts) {
+        for (auto& source : key.sources)
+            source.may_have_overrides = !some || is_vouched_for(source) || source.what == kind::client_ip;
+    }
 }
 
 } // namespace headgate

@@ -5,6 +5,7 @@
 #include "config/model.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,8 @@ struct ready_source
     std::size_t verified_by = 0; // the number of the provider or the table
     bool says_plan = false;      // a table's: the plan in place of the user
     unsigned ipv4_prefix = 32, ipv6_prefix = 64;
-    // Whether an override may be meant for its values. Where a key can also be vouched for, by a signature or a table,
-    // what anyone can write into a header is not: it would buy another's plan by their name.
+    // Whether an override may be meant for its values. Where some part of a key can be vouched for, by a signature or a
+    // table, what anyone can write into a header is not: it would buy another's plan by their name.
     bool may_have_overrides = true;
 };
 
@@ -47,6 +48,8 @@ struct ready_key
 
 // One name of a rule's `key`: a key of the configuration, or a built-in one.
 ready_key make_ready_key(const config::gateway_config& config, const std::string& name);
+// For all parts of one composite key.
+void say_who_may_have_overrides(std::span<ready_key> parts);
 // The same for a list of sources that has no name, such as that of the plans.
 ready_key make_ready_key(const config::gateway_config& config, const std::vector<config::key_source>& sources);
 

@@ -34,8 +34,9 @@ void append_problem(http::byte_buffer& out, const limit_outcome& limit, std::uin
         out.append("}\n");
         return;
     }
-    out.append(R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
-               R"("title":"Request quota exceeded","status":)");
+    out.append(R"({"type":"https://iana.org/assignments/http-problem-types#)");
+    out.append(limit.degraded ? R"(temporary-reduced-capacity","title":"Temporarily reduced capacity","status":)"
+                              : R"(quota-exceeded","title":"Request quota exceeded","status":)");
     out.append_number(status);
     out.append(",\"violated-policies\":");
     append_violated(out, limit);
@@ -75,12 +76,12 @@ void append_own_body(http::byte_buffer& out, const body_template& body, const li
 } // namespace
 
 void append_refusal_body(http::byte_buffer& out, const ready_answers& answers, const limit_outcome& limit,
-                         std::optional<std::uint64_t> wait)
+                         unsigned status, std::optional<std::uint64_t> wait)
 {
     if (answers.body)
         append_own_body(out, *answers.body, limit, wait);
     else
-        append_problem(out, limit, answers.config->status);
+        append_problem(out, limit, status);
 }
 
 } // namespace headgate

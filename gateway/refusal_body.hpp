@@ -14,6 +14,6 @@ struct ready_answers;
 
 // `wait` is what Retry-After says; nothing when no wait helps.
 void append_refusal_body(http::byte_buffer& out, const ready_answers& answers, const limit_outcome& limit,
-                         std::optional<std::uint64_t> wait);
+                         unsigned status, std::optional<std::uint64_t> wait);
 
 } // namespace headgate

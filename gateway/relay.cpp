@@ -273,6 +273,7 @@ task<bool> relay_answer(session& client, exchange& x, upstream_connection& link,
     const auto from_client = co_await upload.end(client, link);
     const bool whole = x.body_done && !upload.failed() && from_client == http_error::none;
     x.outcome.ended = std::chrono::steady_clock::now();
+    const bool stalled = link.read_timed_out();
     if (how == body_end::complete && x.answer_framing.reusable && whole)
         x.via->give_back(link, x.outcome.ended);
     else
@@ -280,7 +281,7 @@ task<bool> relay_answer(session& client, exchange& x, upstream_connection& link,
     if (how == body_end::client_gone)
         x.outcome.error = http_error::client_gone;
     if (how == body_end::cut) {
-        x.outcome.error = http_error::upstream_truncated;
+        x.outcome.error = stalled ? http_error::upstream_idle_timeout : http_error::upstream_truncated;
         owner.metrics().of_upstream(x.via->name()).failures.add();
         client.close_with_reset();
     }

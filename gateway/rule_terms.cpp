@@ -117,6 +117,8 @@ std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cos
 {
     if (terms.in_flight || (terms.outcome && !is_charged(*terms.outcome, ended)))
         return 0;
+    if (ended.status == 0)
+        return charged; // nobody took an answer: leaving early is not free
     if (cost && cost->settle == by_response_bytes)
         return ended.bytes_out > ended.body_from ? ended.bytes_out - ended.body_from : 0;
     return told.value_or(charged); // an answer that does not say keeps the estimate

@@ -57,6 +57,9 @@ std::shared_ptr<const runtime> make_runtime(config::gateway_config config, store
     ready->verified_with = load_credentials(file, problems);
     if (!problems.empty())
         throw std::runtime_error(to_string(problems.front()));
+    if (count_variants(file) > most_variants) // before anything is defined: a reload that fails must change nothing
+        throw std::runtime_error(
+            "chains: plans times overrides make more than 20000 sets of rules; use fewer of either");
     ready->plans = make_plans(file);
     for (const auto& [name, _] : file.chains)
         ready->chains.emplace(name, make_chain(name, file, ready->plans, stores, now));

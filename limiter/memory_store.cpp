@@ -56,15 +56,20 @@ memory_store::shard& memory_store::shard_of(std::uint64_t hash) const
 
 std::uint64_t cost_of(const part& p, const rule_group& judging, std::size_t i)
 {
-    if (p.costs.empty())
-        return 1;
     if (p.group == &judging)
-        return p.costs[i];
+        return p.costs.empty() ? 1 : p.costs[i];
+    // The rules are newer than the caller's. It will release only what it knows to be in flight.
+    const auto& rule = judging.members()[i].limits.limits;
+    const bool in_flight = rule.kind == algorithm::concurrency;
     for (std::size_t j = 0; j < p.group->size(); ++j) {
-        if (p.group->members()[j].limits.limits.name == judging.members()[i].limits.limits.name)
-            return p.costs[j];
+        const auto& known = p.group->members()[j].limits.limits;
+        if (known.name != rule.name)
+            continue;
+        if (in_flight && known.kind != algorithm::concurrency)
+            return 0;
+        return p.costs.empty() ? 1 : p.costs[j];
     }
-    return 1;
+    return in_flight ? 0 : 1;
 }
 
 // Locks every shard that the parts touch, each once, lowest address first: two chains can never wait for each other.

@@ -89,8 +89,6 @@ group_lineage* memory_store::lineage_of(std::string_view name) const
 
 std::uint32_t memory_store::new_id()
 {
-    if (free_ids_.empty() && next_id_ == group_directory::max_groups)
-        throw std::length_error("too many groups of rules in one store");
     const auto id = free_ids_.empty() ? next_id_++ : free_ids_.back();
     if (!free_ids_.empty())
         free_ids_.pop_back();
@@ -124,6 +122,8 @@ std::shared_ptr<const rule_group> memory_store::define(const std::string& name, 
     const auto before = lineage.owner;
     if (before && same_rules(*before, rules) && same_variants(*before, variants))
         return before;
+    if (free_ids_.size() + (group_directory::max_groups - next_id_) <= variants.size())
+        throw std::length_error("too many groups of rules in one store: " + name);
 
     const auto group = std::make_shared<rule_group>(lineage, new_id(), std::move(rules));
     for (auto& [variant, its_rules] : variants) {

@@ -31,11 +31,11 @@ void rule_group::add_variant(std::string name, std::uint32_t id, std::uint32_t s
 
 const rule_group& rule_group::variant(std::string_view name) const
 {
-    for (const auto& known : variants_) {
-        if (known->variant_name_ == name)
-            return *known;
-    }
-    return *this;
+    if (name.empty())
+        return *this;
+    const auto found = std::lower_bound(variants_.begin(), variants_.end(), name,
+                                        [](const auto& known, std::string_view n) { return known->variant_name_ < n; });
+    return found != variants_.end() && (*found)->variant_name_ == name ? **found : *this;
 }
 
 std::size_t rule_group::log_words(const member& m, std::uint8_t level)
@@ -67,7 +67,7 @@ bool same_rules(const rule_group& group, const std::vector<rule>& rules)
         return a.name == b.name && a.kind == b.kind && a.count == b.count && a.period == b.period &&
                a.capacity == b.capacity && a.initial == b.initial && a.delay_after == b.delay_after &&
                a.align == b.align && a.calendar == b.calendar && a.zone == b.zone && a.shadow == b.shadow &&
-               a.count_refused == b.count_refused;
+               a.unlimited == b.unlimited && a.count_refused == b.count_refused;
     };
     return std::equal(group.members().begin(), group.members().end(), rules.begin(), rules.end(), same);
 }

@@ -44,7 +44,7 @@ public:
     };
 
     rule_group(group_lineage& lineage, std::uint32_t id, std::vector<rule> rules);
-    // Before anyone else sees the group.
+    // Before anyone else sees the group; in the order of their names.
     void add_variant(std::string name, std::uint32_t id, std::uint32_t shared_number, std::vector<rule> rules);
 
     const std::string& name() const { return lineage_.name; }

@@ -69,9 +69,10 @@ void begin(const meter& m, state s, time_point now)
         bucket::store(s, bucket::ticks(m, now) + bucket::ticks(m, m.limits.capacity - m.limits.initial));
 }
 
-decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
+namespace {
+
+decision judge_kind(const meter& m, const_state s, time_point now, std::uint64_t cost)
 {
-    cost = bounded(cost);
     switch (m.limits.kind) {
     case algorithm::fixed_window:
         return fixed_window::judge(m, s, now, cost);
@@ -84,6 +85,19 @@ decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost
     default:
         return bucket::judge(m, s, now, cost);
     }
+}
+
+} // namespace
+
+decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
+{
+    auto said = judge_kind(m, s, now, bounded(cost));
+    if (m.limits.unlimited) {
+        said.admitted = true;
+        said.retry_after = never;
+        said.delay = {};
+    }
+    return said;
 }
 
 void charge(const meter& m, state s, time_point now, std::uint64_t cost)

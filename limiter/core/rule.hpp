@@ -67,6 +67,7 @@ struct rule
     std::shared_ptr<const time_zone> zone; // null: UTC
 
     bool shadow = false;        // judged beside the others, never refuses
+    bool unlimited = false;     // for this key it holds no longer: never refuses, but what was used stays known
     bool count_refused = false; // a refused request counts too
 
     bool is_bucket() const

@@ -85,7 +85,7 @@ public:
     std::string body(const config::answers_config& answers, std::optional<std::uint64_t> wait) const
     {
         http::byte_buffer out;
-        append_refusal_body(out, ready_answers(answers), limit, wait);
+        append_refusal_body(out, ready_answers(answers), limit, static_cast<unsigned>(answers.status), wait);
         return std::string(out.view());
     }
     std::string explanation() const

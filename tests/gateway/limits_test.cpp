@@ -350,6 +350,56 @@ TEST_CASE("chains: a refusal in a later one gives back what an earlier one took,
     CHECK(ask(gateway, request("/")) == 429); // five: two that passed, three without a credential
 }
 
+TEST_CASE("chains: an error in a later one leaves nothing in flight, however long its key was")
+{
+    recorder up(ok);
+    running_gateway gateway(running_gateway::in_front_of(
+        up.server(), "keys:\n  user: [ { header: X-User } ]\nchains:\n  first:\n    store: local\n    rules:\n"
+                     "      - { name: at-once, key: [route], algorithm: concurrency, limit: 2 }\n"
+                     "  second:\n    store: local\n    rules:\n"
+                     "      - { name: quota, key: user, " +
+                         by_hour + "100/hour, cost: { header: X-Cost } }\n" +
+                         "routes:\n  - { name: all, upstream: up, chains: [ first, second ] }\n"));
+    for (int i = 0; i < 5; ++i) // each on a connection and in buffers of its own
+        CHECK(ask(gateway, request("/", "X-User: " + std::string(256, '/') + "\r\nX-Cost: x\r\n")) == 400);
+    CHECK(pass(gateway, 3, request("/", "X-User: ann\r\n")) == 3);
+}
+
+TEST_CASE("chains: a refusal tells what is left after everything was given back")
+{
+    recorder up(ok);
+    running_gateway gateway(running_gateway::in_front_of(
+        up.server(), "chains:\n  first:\n    store: local\n    rules:\n      - { name: wide, key: [route], " + by_hour +
+                         "10/hour }\n  second:\n    store: local\n    rules:\n      - { name: narrow, key: [route], " +
+                         by_hour + "1/hour }\nroutes:\n  - { name: all, upstream: up, chains: [ first, second ] }\n"));
+    auto client = gateway.connect();
+    client.send(request("/"));
+    CHECK(field_of(client.read_response(), "RateLimit").starts_with("\"wide\";r=9;"));
+    for (int i = 0; i < 3; ++i) {
+        client.send(request("/"));
+        CHECK(field_of(client.read_response(), "RateLimit").starts_with("\"wide\";r=9;"));
+    }
+}
+
+TEST_CASE("a store that is full: who is refused by shared counters is told 503, not that their quota is used up")
+{
+    recorder up(ok);
+    const auto yaml = running_gateway::in_front_of(
+        up.server(), "keys:\n  user: [ { header: X-User } ]\nchains:\n  api:\n    store: local\n    rules:\n"
+                     "      - { name: one, key: user, " +
+                         by_hour + "1/hour }\nroutes:\n  - { name: all, upstream: up, chains: [ api ] }\n");
+    auto small = yaml;
+    small.replace(small.find("max_keys: 10000"), 15, "max_keys: 1");
+    running_gateway gateway(small);
+    CHECK(ask(gateway, request("/", "X-User: a\r\n")) == 200);
+    CHECK(ask(gateway, request("/", "X-User: b\r\n")) == 200); // the shared counter's one
+    const auto answer = gateway.ask(request("/", "X-User: c\r\n"));
+    CHECK(status_of(answer) == 503);
+    CHECK(body_of(answer).find("#temporary-reduced-capacity") != std::string::npos);
+    CHECK(!field_of(answer, "Retry-After").empty());
+    CHECK(ask(gateway, request("/", "X-User: a\r\n")) == 429);
+}
+
 TEST_CASE("shadow: it never refuses, is told to nobody, and gives back no more than it took")
 {
     recorder up(ok);

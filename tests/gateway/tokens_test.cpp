@@ -91,3 +91,15 @@ TEST_CASE("overrides: a name in a header is not the name that a token vouches fo
     CHECK(ask(gateway, claims_to_be_ann) == 200);
     CHECK(ask(gateway, claims_to_be_ann) == 429);
 }
+
+TEST_CASE("overrides: nor is it when it is another part of a composite key")
+{
+    recorder up;
+    auto yaml = by_claim(up, "refuse", "[ { jwt_claim: sub } ]\n  tenant: [ { header: X-Tenant } ]",
+                         "overrides: { ann: unlimited }");
+    yaml.replace(yaml.find("key: user,"), 10, "key: [ user, tenant ],");
+    running_gateway gateway(yaml);
+    const auto mallory = with_token(token_of(R"({"sub":"mallory"})"), "X-Tenant: ann\r\n");
+    CHECK(ask(gateway, mallory) == 200);
+    CHECK(ask(gateway, mallory) == 429);
+}

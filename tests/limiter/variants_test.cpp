@@ -90,6 +90,31 @@ TEST_CASE("variants: one may lack a rule that others have")
     CHECK(all.takes(60, "pro", "ann", noon) == 35); // the day was counted on both
 }
 
+TEST_CASE("variants: a rule that is unlimited on a plan admits all, and is found as it was left")
+{
+    auto open = minute(5);
+    open.unlimited = true;
+    users all;
+    all.define({minute(5)}, {{"gold", {open}}});
+    CHECK(all.takes(9, "", "ann", noon) == 5);
+    const auto& gold = all.group->variant("gold");
+    for (int i = 0; i < 20; ++i) // what it costs is the caller's to say: nothing
+        CHECK(all.take(gold, "ann", noon, 0).admitted);
+    CHECK(all.takes(9, "", "ann", noon) == 0);
+}
+
+TEST_CASE("variants: a rule in flight that a reload brings is not charged to those who will not release it")
+{
+    users all;
+    all.define({minute(5)}, {});
+    const auto old = all.group;
+    all.define({minute(5), named("at-once", concurrency(1))}, {});
+    CHECK(all.take(*old, "ann", noon).admitted);
+    CHECK(all.take(*old, "ann", noon).admitted);
+    CHECK(all.take(*all.group, "ann", noon).admitted); // one at once is free
+    CHECK_FALSE(all.take(*all.group, "ann", noon).admitted);
+}
+
 TEST_CASE("variants: a reload converts each to its successor, and those of a plan that is gone to the group itself")
 {
     users all;
