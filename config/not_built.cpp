@@ -27,19 +27,6 @@ struct finder
             visit(config.listeners[i], "listeners[" + std::to_string(i) + "]");
     }
     template <class Visit>
-    void each_rule(Visit visit)
-    {
-        for (const auto& [name, chain] : config.chains)
-            for (std::size_t i = 0; i < chain.rules.size(); ++i)
-                visit(chain.rules[i], "chains." + name + ".rules[" + std::to_string(i) + "]");
-    }
-    template <class Visit>
-    void each_route(Visit visit)
-    {
-        for (std::size_t i = 0; i < config.routes.size(); ++i)
-            visit(config.routes[i], "routes[" + std::to_string(i) + "]");
-    }
-    template <class Visit>
     void each_source(Visit visit)
     {
         for (const auto& [name, key] : config.keys)
@@ -48,11 +35,8 @@ struct finder
                 visit(key.sources[i],
                       (given(path + ".sources") ? path + ".sources[" : path + "[") + std::to_string(i) + "]");
             }
-    }
-    void keys_under(const std::string& path, std::initializer_list<const char*> names)
-    {
-        for (const char* name : names)
-            at(given(path + "." + name), path + "." + name);
+        for (std::size_t i = 0; config.plans && i < config.plans->sources.size(); ++i)
+            visit(config.plans->sources[i], "plans.sources[" + std::to_string(i) + "]");
     }
 };
 

@@ -26,3 +26,15 @@ TEST_CASE("a feature that is configured but not built is an error at its place, 
         CHECK(p.path.find("answers") == std::string::npos); // every way to answer is built
     }
 }
+
+TEST_CASE("a source that is not built is found among the plans' too")
+{
+    const auto result =
+        load_text("listeners: [ { address: 127.0.0.1:0 } ]\n"
+                  "plans: { names: [ free ], default: free, sources: [ { client_certificate: subject } ] }\n"
+                  "upstreams: { demo: { echo: true } }\n"
+                  "routes: [ { name: all, upstream: demo } ]\n",
+                  "gateway.yaml", test_world());
+    REQUIRE(result.config);
+    CHECK(joined(not_built_yet(*result.config)).find("plans.sources[0]") != std::string::npos);
+}
