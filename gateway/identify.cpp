@@ -46,17 +46,14 @@ presence if_sound(std::string_view value) { return is_sound(value) ? presence::p
 
 presence read_line(const http::field_list& fields, std::string_view name, std::string_view& value)
 {
-    const http::field* found = nullptr;
-    for (const auto& line : fields.lines) {
-        if (!http::equals_ignoring_case(line.name, name))
-            continue;
-        if (found)
-            return presence::malformed;
-        found = &line;
-    }
-    if (!found)
+    switch (http::find_only_line(fields, name, value)) {
+    case http::parameter_state::absent:
         return presence::absent;
-    value = found->value;
+    case http::parameter_state::repeated:
+        return presence::malformed;
+    case http::parameter_state::found:
+        break;
+    }
     return presence::present;
 }
 

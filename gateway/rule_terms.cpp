@@ -1,6 +1,7 @@
 #include "gateway/rule_terms.hpp"
 
 #include "gateway/exchange.hpp"
+#include "gateway/http/parameters.hpp"
 #include "gateway/http/text.hpp"
 
 #include <algorithm>
@@ -12,19 +13,6 @@ namespace {
 using http::http_error;
 
 constexpr std::string_view by_response_bytes = "response_bytes";
-
-// The one line of that name; null when there is none, `repeated` when there are several.
-const http::field* find_line(const http::field_list& fields, std::string_view name, bool& repeated)
-{
-    const http::field* found = nullptr;
-    for (const auto& line : fields.lines) {
-        if (!http::equals_ignoring_case(line.name, name))
-            continue;
-        repeated = repeated || found;
-        found = &line;
-    }
-    return found;
-}
 
 bool is_all_digits(std::string_view text)
 {
@@ -88,14 +76,14 @@ http_error ask_cost(const config::cost_config* cost, const http::request_head& h
     }
     if (cost->header.empty())
         return http_error::none;
-    bool repeated = false;
-    const auto* line = find_line(head.fields, cost->header, repeated);
-    if (!line)
+    std::string_view text;
+    const auto found = http::find_only_line(head.fields, cost->header, text);
+    if (found == http::parameter_state::absent)
         return http_error::none;
-    if (repeated || !is_all_digits(line->value))
+    if (found == http::parameter_state::repeated || !is_all_digits(text))
         return http_error::bad_cost;
     std::uint64_t said = cost->max;
-    http::parse_decimal(line->value, said);              // too large for a number is too large anyway
+    http::parse_decimal(text, said);                     // too large for a number is too large anyway
     out = std::clamp<std::uint64_t>(said, 1, cost->max); // nothing is free because its sender says so
     return http_error::none;
 }
@@ -104,10 +92,10 @@ std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, 
 {
     if (cost.settle.empty() || cost.settle == by_response_bytes)
         return {};
-    bool repeated = false;
-    const auto* line = find_line(answer.fields, cost.settle, repeated);
+    std::string_view text;
     std::uint64_t said = 0;
-    if (!line || repeated || !http::parse_decimal(line->value, said))
+    if (http::find_only_line(answer.fields, cost.settle, text) != http::parameter_state::found ||
+        !http::parse_decimal(text, said))
         return {};
     return std::min(said, limiter::max_count);
 }

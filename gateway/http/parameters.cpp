@@ -39,6 +39,20 @@ bool decodes_to(std::string_view text, std::string_view wanted)
 
 } // namespace
 
+parameter_state find_only_line(const field_list& fields, std::string_view name, std::string_view& value)
+{
+    auto state = parameter_state::absent;
+    for (const auto& line : fields.lines) {
+        if (!equals_ignoring_case(line.name, name))
+            continue;
+        if (state != parameter_state::absent)
+            return parameter_state::repeated;
+        state = parameter_state::found;
+        value = line.value;
+    }
+    return state;
+}
+
 parameter_state find_cookie(const field_list& fields, std::string_view name, std::string_view& value)
 {
     if (!fields.has(field_id::cookie))

@@ -1,5 +1,6 @@
-// Values that stand inside other values: cookies in Cookie lines, parameters in a query. Names are compared and values
-// taken in their decoded form, so that no spelling is another identity (K5); a name that stands twice is said to.
+// Values that must stand once: a header's line, a cookie in Cookie lines, a parameter in a query. Names are compared
+// and values taken in their decoded form, so that no spelling is another identity (K5); a name that stands twice is
+// said to.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -16,6 +17,8 @@ enum class parameter_state : std::uint8_t
     found,
     repeated
 };
+
+parameter_state find_only_line(const field_list& fields, std::string_view name, std::string_view& value);
 
 // RFC 6265: name=value pairs between semicolons, over all Cookie lines. Names are case-sensitive, values as they are.
 parameter_state find_cookie(const field_list& fields, std::string_view name, std::string_view& value);
