@@ -1,9 +1,12 @@
 #include "gateway/access_log.hpp"
 
 #include "gateway/http/errors.hpp"
+#include "gateway/http/text.hpp"
 #include "gateway/log_writer.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 
 namespace headgate {
 
@@ -22,39 +25,10 @@ void write_digits(char* at, unsigned value, unsigned digits)
     }
 }
 
-// One pass that the compiler turns into vector instructions: nearly every text is clean.
-bool is_clean(std::string_view text)
-{
-    unsigned bad = 0;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        bad |= static_cast<unsigned>(byte < 0x20) | static_cast<unsigned>(byte >= 0x7f) |
-               static_cast<unsigned>(byte == '"') | static_cast<unsigned>(byte == '\\');
-    }
-    return bad == 0;
-}
-
-void append_json_text(http::byte_buffer& out, std::string_view text)
-{
-    if (is_clean(text))
-        out.append(text);
-    else
-        http::append_json_escaped(out, text);
-}
-
-void append_member(http::byte_buffer& out, std::string_view opening, std::string_view text)
-{
-    if (text.empty())
-        return;
-    out.append(opening);
-    append_json_text(out, text);
-    out.append('"');
-}
-
 // \xHH, as nginx writes it.
 void append_combined_text(http::byte_buffer& out, std::string_view text)
 {
-    if (is_clean(text))
+    if (http::is_plain_text(text))
         return out.append(text);
     constexpr std::string_view digits = "0123456789ABCDEF";
     for (const char c : text) {
@@ -73,28 +47,74 @@ void append_quoted(http::byte_buffer& out, std::string_view text)
     out.append('"');
 }
 
-// Milliseconds with three decimals.
-void append_milliseconds(http::byte_buffer& out, std::string_view opening, microseconds t)
+// The pieces of one JSON line, written into room that is made once for all of them.
+class json_line
 {
-    if (t < microseconds{0})
-        return;
-    const auto us = static_cast<std::uint64_t>(t.count());
-    out.append(opening);
-    out.append_number(us / 1000);
-    char* at = out.prepare(4);
-    at[0] = '.';
-    write_digits(at + 1, static_cast<unsigned>(us % 1000), 3);
-    out.commit(4);
-}
+public:
+    json_line(http::byte_buffer& out, std::size_t texts) : out_(out), most_(texts + around_texts) { make_room(); }
 
-void append_hex(http::byte_buffer& out, std::uint64_t value)
-{
-    constexpr char digits[] = "0123456789abcdef";
-    char* at = out.prepare(16);
-    for (int i = 0; i < 16; ++i, value <<= 4)
-        at[i] = digits[value >> 60];
-    out.commit(16);
-}
+    template <std::size_t N>
+    void words(const char (&literal)[N])
+    {
+        std::memcpy(at_, literal, N - 1);
+        at_ += N - 1;
+    }
+    void plain(std::string_view text)
+    {
+        std::memcpy(at_, text.data(), text.size());
+        at_ += text.size();
+    }
+    template <std::size_t N>
+    void member(const char (&opening)[N], std::string_view text)
+    {
+        if (text.empty())
+            return;
+        words(opening);
+        if (http::is_plain_text(text)) [[likely]] {
+            plain(text);
+        } else {
+            end();
+            http::append_json_escaped(out_, text);
+            make_room();
+        }
+        *at_++ = '"';
+    }
+    template <std::size_t N>
+    void number(const char (&opening)[N], std::uint64_t value)
+    {
+        words(opening);
+        at_ = std::to_chars(at_, at_ + 20, value).ptr;
+    }
+    // With three decimals; nothing for a time that is not known.
+    template <std::size_t N>
+    void milliseconds(const char (&opening)[N], microseconds t)
+    {
+        if (t < microseconds{0})
+            return;
+        const auto us = static_cast<std::uint64_t>(t.count());
+        number(opening, us / 1000);
+        *at_++ = '.';
+        write_digits(at_, static_cast<unsigned>(us % 1000), 3);
+        at_ += 3;
+    }
+    void hex(std::uint64_t value)
+    {
+        constexpr char digits[] = "0123456789abcdef";
+        for (int i = 0; i < 16; ++i, value <<= 4)
+            *at_++ = digits[value >> 60];
+    }
+    void end() { out_.commit(static_cast<std::size_t>(at_ - begun_)); }
+
+private:
+    static constexpr std::size_t around_texts = 768; // names of members, numbers, an address, a time
+
+    void make_room() { begun_ = at_ = out_.prepare(most_); }
+
+    http::byte_buffer& out_;
+    std::size_t most_;
+    char* begun_ = nullptr;
+    char* at_ = nullptr;
+};
 
 constexpr std::string_view verdict_words[] = {"none", "passed", "delayed", "refused", "shadow_refused", "degraded"};
 
@@ -114,7 +134,7 @@ void log_clock::read(log_entry::wall_time t)
     const auto month = static_cast<unsigned>(date.month());
     const auto number = [](auto x) { return static_cast<unsigned>(x.count()); };
 
-    std::copy_n("0000-00-00T00:00:00", rfc3339_.size(), rfc3339_.data());
+    std::copy_n("0000-00-00T00:00:00.000Z", rfc3339_.size(), rfc3339_.data());
     write_digits(rfc3339_.data(), year, 4);
     write_digits(rfc3339_.data() + 5, month, 2);
     write_digits(rfc3339_.data() + 8, static_cast<unsigned>(date.day()), 2);
@@ -129,16 +149,12 @@ void log_clock::read(log_entry::wall_time t)
     std::copy_n(rfc3339_.data() + 11, 8, common_.data() + 12);
 }
 
-void log_clock::append_rfc3339(http::byte_buffer& out, log_entry::wall_time t)
+std::string_view log_clock::rfc3339(log_entry::wall_time t)
 {
     read(t);
-    char* at = out.prepare(24);
-    std::copy_n(rfc3339_.data(), 19, at);
-    at[19] = '.';
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(t - second_);
-    write_digits(at + 20, static_cast<unsigned>(rest.count()), 3);
-    at[23] = 'Z';
-    out.commit(24);
+    write_digits(rfc3339_.data() + 20, static_cast<unsigned>(rest.count()), 3);
+    return {rfc3339_.data(), rfc3339_.size()};
 }
 
 void log_clock::append_common(http::byte_buffer& out, log_entry::wall_time t)
@@ -150,39 +166,42 @@ void log_clock::append_common(http::byte_buffer& out, log_entry::wall_time t)
 void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock)
 {
     http::address_text address;
-    out.append("{\"time\":\"");
-    clock.append_rfc3339(out, entry.began);
-    out.append("\",\"client\":\"", http::format_address(entry.client, address), "\"");
-    append_member(out, ",\"method\":\"", entry.method.substr(0, longest_method));
-    append_member(out, ",\"host\":\"", entry.host.substr(0, longest_host));
-    append_member(out, ",\"path\":\"", entry.path.substr(0, longest_path));
-    if (!entry.query.empty())
-        append_member(out, ",\"query\":\"", entry.query.substr(1, longest_path));
-    out.append(",\"status\":");
-    out.append_number(entry.status);
-    out.append(",\"bytes_in\":");
-    out.append_number(entry.bytes_in);
-    out.append(",\"bytes_out\":");
-    out.append_number(entry.bytes_out);
-    append_member(out, ",\"route\":\"", entry.route);
-    append_member(out, ",\"upstream\":\"", entry.upstream);
-    append_member(out, ",\"server\":\"", entry.server);
-    append_member(out, ",\"request_id\":\"", entry.request_id);
-    append_milliseconds(out, ",\"duration_ms\":", entry.duration);
-    append_milliseconds(out, ",\"connect_ms\":", entry.connect);
-    append_milliseconds(out, ",\"first_byte_ms\":", entry.first_byte);
-    append_member(out, ",\"error\":\"", entry.error);
-    out.append(",\"limit\":\"", verdict_words[static_cast<std::size_t>(entry.limit)], "\"");
+    const auto method = entry.method.substr(0, longest_method), host = entry.host.substr(0, longest_host);
+    const auto path = entry.path.substr(0, longest_path);
+    const auto query = entry.query.empty() ? entry.query : entry.query.substr(1, longest_path);
+    json_line line(out, method.size() + host.size() + path.size() + query.size() + entry.route.size() +
+                            entry.upstream.size() + entry.server.size() + entry.request_id.size() + entry.error.size() +
+                            entry.rule.size());
+    line.words("{\"time\":\"");
+    line.plain(clock.rfc3339(entry.began));
+    line.words("\",\"client\":\"");
+    line.plain(http::format_address(entry.client, address));
+    line.words("\"");
+    line.member(",\"method\":\"", method);
+    line.member(",\"host\":\"", host);
+    line.member(",\"path\":\"", path);
+    line.member(",\"query\":\"", query);
+    line.number(",\"status\":", entry.status);
+    line.number(",\"bytes_in\":", entry.bytes_in);
+    line.number(",\"bytes_out\":", entry.bytes_out);
+    line.member(",\"route\":\"", entry.route);
+    line.member(",\"upstream\":\"", entry.upstream);
+    line.member(",\"server\":\"", entry.server);
+    line.member(",\"request_id\":\"", entry.request_id);
+    line.milliseconds(",\"duration_ms\":", entry.duration);
+    line.milliseconds(",\"connect_ms\":", entry.connect);
+    line.milliseconds(",\"first_byte_ms\":", entry.first_byte);
+    line.member(",\"error\":\"", entry.error);
+    line.member(",\"limit\":\"", verdict_words[static_cast<std::size_t>(entry.limit)]);
     if (!entry.rule.empty()) {
-        append_member(out, ",\"rule\":\"", entry.rule);
-        out.append(",\"key\":\"");
-        append_hex(out, entry.key_hash);
-        out.append("\",\"used\":");
-        out.append_number(entry.used);
-        out.append(",\"quota\":");
-        out.append_number(entry.quota);
+        line.member(",\"rule\":\"", entry.rule);
+        line.words(",\"key\":\"");
+        line.hex(entry.key_hash);
+        line.number("\",\"used\":", entry.used);
+        line.number(",\"quota\":", entry.quota);
     }
-    out.append("}\n");
+    line.words("}\n");
+    line.end();
 }
 
 void append_combined_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock)

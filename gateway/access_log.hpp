@@ -60,13 +60,13 @@ struct log_entry
 class log_clock
 {
 public:
-    void append_rfc3339(http::byte_buffer& out, log_entry::wall_time t); // 2026-11-10T13:55:36.123Z
-    void append_common(http::byte_buffer& out, log_entry::wall_time t);  // 10/Nov/2026:13:55:36 +0000
+    std::string_view rfc3339(log_entry::wall_time t);                   // 2026-11-10T13:55:36.123Z, until the next call
+    void append_common(http::byte_buffer& out, log_entry::wall_time t); // 10/Nov/2026:13:55:36 +0000
 
 private:
     void read(log_entry::wall_time t);
     std::chrono::sys_seconds second_{std::chrono::seconds{-1}};
-    std::array<char, 19> rfc3339_{};
+    std::array<char, 24> rfc3339_{};
     std::array<char, 26> common_{};
 };
 

@@ -208,10 +208,10 @@ task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload,
             failure.request_bytes_sent = x.out.size() + body.size();
             error = sent ? http_error::none : http_error::upstream_reset;
             if (sent) {
+                x.outcome.asked = got.at_once ? x.began : std::chrono::steady_clock::now();
                 if (!x.body_done)
                     upload.begin(client, x, link);
                 watch_client watch(client, link);
-                x.outcome.asked = watch.armed_at();
                 error = co_await read_answer(client, x, link, websocket);
                 if (watch.client_is_gone())
                     error = http_error::client_gone;
@@ -244,7 +244,9 @@ task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload,
 task<bool> forward(session& client, exchange& x)
 {
     if (x.route->upstream->echo) {
-        const bool told = co_await tell_to_continue(client, x);
+        bool told = true;
+        if (awaits_continue(x))
+            told = co_await tell_to_continue(client, x);
         if (!told)
             co_return false;
         const bool again = co_await answer_with_echo(client, x);
@@ -260,7 +262,9 @@ task<bool> forward(session& client, exchange& x)
         co_return again;
     }
     x.via = client.owner().upstream_of(x);
-    const bool told = co_await tell_to_continue(client, x);
+    bool told = true;
+    if (awaits_continue(x))
+        told = co_await tell_to_continue(client, x);
     if (!told)
         co_return false;
     const bool websocket = upgrade == http::upgrade_kind::websocket;

@@ -83,6 +83,7 @@ bool reactor::handle_some()
     count_ = ::epoll_wait(set_.native_handle(), events_.data(), static_cast<int>(batch), 0);
     if (count_ <= 0 && !first_waiting_)
         return false;
+    begin_turn();
     for (next_ = 0; next_ < count_;) {
         const auto event = events_[static_cast<std::size_t>(next_++)];
         auto* const ready = static_cast<tcp_socket*>(event.data.ptr);
@@ -139,6 +140,7 @@ void reactor::resume_later(std::coroutine_handle<> waiting)
     if (resumed_.size() > 1)
         return;
     asio::post(io_, [this] {
+        begin_turn();
         resuming_.swap(resumed_);
         for (const auto h : resuming_)
             h.resume();

@@ -12,6 +12,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <array>
+#include <chrono>
 #include <coroutine>
 #include <cstddef>
 #include <optional>
@@ -49,6 +50,11 @@ public:
     // Watches nothing any more; the io_context may run out of work.
     void stop();
 
+    // When this turn of the event loop began: near enough for deadlines, and free. Whoever goes on from somewhere else
+    // than a socket, a timer or a posted call, calls begin_turn first.
+    std::chrono::steady_clock::time_point turn_began() const { return turn_began_; }
+    void begin_turn() { turn_began_ = std::chrono::steady_clock::now(); }
+
     // co_await reactor.others_first(): goes on from the event loop, after whoever else is ready.
     auto others_first() { return yielding{*this}; }
 
@@ -81,6 +87,7 @@ private:
     tcp_socket* first_waiting_ = nullptr;
     tcp_socket* last_waiting_ = nullptr;
     bool is_coming_back_ = false;
+    std::chrono::steady_clock::time_point turn_began_ = std::chrono::steady_clock::now();
     std::vector<std::coroutine_handle<>> resumed_, resuming_;
 };
 
@@ -114,8 +121,11 @@ public:
     // Waits until a read might not have to; takes nothing, needs no buffer. A socket that is new, or whose last read
     // filled its buffer, is only believed to be readable: read_now tells.
     auto until_readable() { return read_operation{*this, nullptr, 0}; }
-    // A listening socket has nobody left to accept: the next wait is for an edge.
+    // False when the kernel has announced nothing since the last read came up short.
+    bool may_be_readable() const { return readable_; }
+    // Nothing is left to read, or nobody to accept: the next wait is for an edge.
     void exhausted() { readable_ = ended_; }
+    std::chrono::steady_clock::time_point turn_began() const { return reactor_.turn_began(); }
     // After a send that the kernel did not take all of, or while connecting.
     auto until_writable() { return write_operation{*this}; }
 

@@ -167,10 +167,13 @@ http_error append_ready_chunks(session& client, exchange& x, http::byte_buffer& 
     return http_error::none;
 }
 
+bool awaits_continue(const exchange& x)
+{
+    return x.framing.expects_continue && !x.body_done && x.in.size() <= x.body_at;
+}
+
 task<bool> tell_to_continue(session& client, exchange& x)
 {
-    if (!x.framing.expects_continue || x.body_done || x.in.size() > x.body_at)
-        co_return true;
     x.continue_sent = true;
     const bool sent = co_await client.send("HTTP/1.1 100 Continue\r\n\r\n");
     co_return sent;
@@ -229,14 +232,12 @@ task<void> uploading::run(session& client, exchange& x, upstream_connection& to)
         waiting_.resume();
 }
 
-task<http_error> uploading::end(session& client, upstream_connection& to)
+task<http_error> uploading::interrupt(session& client, upstream_connection& to)
 {
-    if (running_) {
-        stopping_ = true;
-        client.interrupt();
-        to.cancel();
-        co_await until_done{*this};
-    }
+    stopping_ = true;
+    client.interrupt();
+    to.cancel();
+    co_await until_done{*this};
     co_return client_error_;
 }
 

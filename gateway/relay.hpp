@@ -9,6 +9,7 @@
 #include "gateway/upstream.hpp"
 
 #include <coroutine>
+#include <optional>
 
 namespace headgate {
 
@@ -21,9 +22,21 @@ public:
     bool failed() const { return failed_; }
 
     // Stops it if it still runs. What the client did wrong, if anything.
-    task<http::http_error> end(session& client, upstream_connection& to);
+    auto end(session& client, upstream_connection& to) { return at_once_or_later(ending{*this, client, to}); }
 
 private:
+    struct ending
+    {
+        uploading& upload;
+        session& client;
+        upstream_connection& to;
+        std::optional<http::http_error> now() const
+        {
+            return upload.running_ ? std::nullopt : std::optional(upload.client_error_);
+        }
+        task<http::http_error> later() const { return upload.interrupt(client, to); }
+    };
+    task<http::http_error> interrupt(session& client, upstream_connection& to);
     task<void> run(session& client, exchange& x, upstream_connection& to);
     struct until_done;
 
@@ -41,7 +54,8 @@ void append_chunk(http::byte_buffer& out, std::string_view data);
 // the last chunk when the body ends there.
 http::http_error append_ready_chunks(session& client, exchange& x, http::byte_buffer& out);
 
-// Says 100 to a client that waits for it before it sends its body.
+// Whether the client waits for a 100 before it sends its body; and says it.
+bool awaits_continue(const exchange& x);
 task<bool> tell_to_continue(session& client, exchange& x);
 
 // Sends the answer whose head has been read. Gives the upstream's connection back or discards it.

@@ -40,7 +40,10 @@ public:
     void wake()
     {
         disarm();
-        asio::post(of_.worker_.context(), [this] { waiting_.resume(); });
+        asio::post(of_.worker_.context(), [this] {
+            of_.worker_.sockets().begin_turn();
+            waiting_.resume();
+        });
     }
     // The client has gone.
     void cancel()

@@ -169,6 +169,7 @@ task<bool> session::hold(std::chrono::microseconds time)
     for (auto now = end - time; now < end; now = std::chrono::steady_clock::now()) {
         timer.expires_at(std::min(end, now + look_again));
         const auto woken = co_await until_expired(timer);
+        worker_.sockets().begin_turn();
         if (woken.error || has_left())
             co_return false;
     }
@@ -201,15 +202,12 @@ void session::cut()
         x_->via->stop();
 }
 
-task<bool> session::send(std::string_view first, std::string_view second)
+std::optional<bool> session::send_now(std::string_view& first, std::string_view& second)
 {
     x_->outcome.bytes_out += first.size() + second.size();
     if (!socket_.send_now(first, second))
-        co_return not_sent(first.size() + second.size());
-    if (first.empty() && second.empty())
-        co_return true;
-    const bool sent = co_await send_rest(first, second);
-    co_return sent;
+        return not_sent(first.size() + second.size());
+    return first.empty() && second.empty() ? std::optional(true) : std::nullopt;
 }
 
 task<bool> session::send_rest(std::string_view first, std::string_view second)

@@ -14,6 +14,7 @@
 #include <boost/intrusive/list_hook.hpp>
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace headgate {
@@ -29,7 +30,10 @@ public:
     const config::listener_config& limits() const { return listener_.config(); }
 
     // Sends all of it. False when the client is gone or takes nothing for too long.
-    task<bool> send(std::string_view first, std::string_view second = {});
+    auto send(std::string_view first, std::string_view second = {})
+    {
+        return at_once_or_later(sending{*this, first, second});
+    }
 
     // The next piece of the request's body, once there is one.
     task<body_piece> read_body(exchange& x);
@@ -70,6 +74,14 @@ private:
         gone
     };
 
+    struct sending
+    {
+        session& to;
+        std::string_view first, second;
+        std::optional<bool> now() { return to.send_now(first, second); }
+        task<bool> later() { return to.send_rest(first, second); }
+    };
+
     session(worker& owner, listener& from, const http::ip_address& peer);
     ~session();
     session(const session&) = delete;
@@ -77,6 +89,7 @@ private:
     task<void> serve();
     task<head_state> read_head();
     task<bool> wait_for_request();
+    std::optional<bool> send_now(std::string_view& first, std::string_view& second);
     task<bool> send_rest(std::string_view first, std::string_view second);
     bool not_sent(std::size_t left);
     bool has_unread() const;

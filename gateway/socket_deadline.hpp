@@ -14,7 +14,7 @@ public:
     void arm(deadline_list& within)
     {
         expired_ = false;
-        within.arm(*this, std::chrono::steady_clock::now());
+        within.arm(*this, socket_.turn_began());
     }
     bool expired() const { return expired_; }
     void forget() { expired_ = false; }

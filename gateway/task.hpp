@@ -125,6 +125,32 @@ struct detached
 
 } // namespace detail
 
+// What is nearly always done at once. Operation::now() returns an optional result; when that is empty, the task that
+// Operation::later() makes goes on. Costs no frame where there is nothing to wait for.
+template <class Operation>
+class [[nodiscard]] at_once_or_later
+{
+public:
+    explicit at_once_or_later(Operation what) : what_(std::move(what)) {}
+
+    bool await_ready()
+    {
+        result_ = what_.now();
+        return result_.has_value();
+    }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting)
+    {
+        rest_.emplace(what_.later());
+        return rest_->await_suspend(waiting);
+    }
+    auto await_resume() { return rest_ ? rest_->await_resume() : *std::move(result_); }
+
+private:
+    Operation what_;
+    decltype(std::declval<Operation&>().now()) result_;
+    std::optional<decltype(std::declval<Operation&>().later())> rest_;
+};
+
 // Starts a task that nobody waits for.
 inline void start(task<void> work)
 {

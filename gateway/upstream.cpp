@@ -37,26 +37,28 @@ void upstream_connection::cancel()
 
 bool upstream_connection::is_quiet()
 {
+    if (!socket_.may_be_readable())
+        return true; // the last read emptied it, and the kernel has announced nothing since (decision 0004)
     char byte;
     const auto n = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+        return false;
+    socket_.exhausted();
+    return true;
 }
 
-task<bool> upstream_connection::send(std::string_view first, std::string_view second, deadline_list& within)
+task<bool> upstream_connection::send_rest(std::string_view first, std::string_view second, deadline_list& within)
 {
-    for (;;) {
-        if (!socket_.send_now(first, second))
-            co_return false;
-        if (first.empty() && second.empty())
-            co_return true;
+    while (!first.empty() || !second.empty()) {
         if (cancelled_)
             co_return false;
         writing_.arm(within);
         const auto ready = co_await socket_.until_writable();
         writing_.disarm();
-        if (ready.error)
+        if (ready.error || !socket_.send_now(first, second))
             co_return false;
     }
+    co_return true;
 }
 
 task<error_code> upstream_connection::read(http::byte_buffer& into, buffer_pool& spare, deadline_list& within)
@@ -139,7 +141,7 @@ public:
         if (in_.turns_.size() <= id_)
             in_.turns_.resize(id_ + 1);
         in_.turns_[id_] = this;
-        in_.connect_timeout_->arm(*this, std::chrono::steady_clock::now());
+        in_.connect_timeout_->arm(*this, in_.worker_.sockets().turn_began());
     }
     // `refuse`: it came to nothing.
     pool::ticket await_resume() const noexcept { return got_; }
@@ -151,7 +153,10 @@ public:
         got_ = got;
         disarm();
         in_.turns_[id_] = nullptr;
-        asio::post(in_.worker_.context(), [this, keep = in_.shared_from_this()] { waiting_.resume(); });
+        asio::post(in_.worker_.context(), [this, keep = in_.shared_from_this()] {
+            keep->worker_.sockets().begin_turn();
+            waiting_.resume();
+        });
     }
     // Gives the place in the queue up; too late when the turn has come.
     void cancel()
@@ -171,12 +176,19 @@ private:
     pool::ticket got_;
 };
 
-task<upstream::ticket> upstream::checkout(session& client, std::uint32_t avoid)
+std::optional<upstream::ticket> upstream::checkout_idle(std::uint32_t avoid, pool::ticket& got)
 {
     if (stopped_)
-        co_return ticket{.error = http_error::upstream_busy};
+        return ticket{.error = http_error::upstream_busy};
+    got = pool_.checkout(worker_.sockets().turn_began(), avoid);
+    if (got.what != pool::action::use_idle || !connection(got.connection).is_quiet())
+        return std::nullopt;
+    return ticket{.connection = &connection(got.connection), .reused = true, .at_once = true};
+}
+
+task<upstream::ticket> upstream::go_on(session& client, std::uint32_t avoid, pool::ticket got)
+{
     const auto began = std::chrono::steady_clock::now();
-    auto got = pool_.checkout(began, avoid);
     for (;;) {
         if (got.what == pool::action::wait) {
             turn mine(*this, got.waiter);

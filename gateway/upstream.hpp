@@ -15,6 +15,7 @@
 
 #include <coroutine>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,10 @@ public:
     std::uint32_t server() const { return server_; }
 
     // Sends all; `within` bounds each wait for room.
-    task<bool> send(std::string_view first, std::string_view second, deadline_list& within);
+    auto send(std::string_view first, std::string_view second, deadline_list& within)
+    {
+        return at_once_or_later(sending{*this, first, second, within});
+    }
     // Appends what comes. Waits without a buffer: one is taken from `spare` when there is something to read. The error
     // is operation_aborted and read_timed_out() is set when the time is over.
     task<error_code> read(http::byte_buffer& into, buffer_pool& spare, deadline_list& within);
@@ -51,6 +55,21 @@ public:
     bool is_quiet();
 
 private:
+    struct sending
+    {
+        upstream_connection& to;
+        std::string_view first, second;
+        deadline_list& within;
+        std::optional<bool> now()
+        {
+            if (!to.socket_.send_now(first, second))
+                return false;
+            return first.empty() && second.empty() ? std::optional(true) : std::nullopt;
+        }
+        task<bool> later() { return to.send_rest(first, second, within); }
+    };
+    task<bool> send_rest(std::string_view first, std::string_view second, deadline_list& within);
+
     tcp_socket socket_;
     socket_deadline reading_, writing_;
     http::upstream_pool::connection_id id_;
@@ -77,10 +96,14 @@ public:
         upstream_connection* connection = nullptr; // null: `error` says why
         http::http_error error = http::http_error::none;
         bool reused = false;
+        bool at_once = false; // nothing had to be waited for
     };
     // May wait for a place, for as long as a connection may take, and not for a client that has gone. `avoid`: the
     // server this request just failed on.
-    task<ticket> checkout(session& client, std::uint32_t avoid = http::upstream_pool::nothing);
+    auto checkout(session& client, std::uint32_t avoid = http::upstream_pool::nothing)
+    {
+        return at_once_or_later(checking_out{*this, client, avoid, {}});
+    }
     void give_back(upstream_connection& connection, steady_time now);
     void discard(upstream_connection& connection);
     std::string_view server_name(std::uint32_t server) const { return server_names_[server]; }
@@ -94,6 +117,19 @@ public:
 
 private:
     class turn;
+
+    struct checking_out
+    {
+        upstream& from;
+        session& client;
+        std::uint32_t avoid;
+        http::upstream_pool::ticket got;
+        std::optional<ticket> now() { return from.checkout_idle(avoid, got); }
+        task<ticket> later() { return from.go_on(client, avoid, got); }
+    };
+    // An idle connection, when the pool has one that is sound; else `got` is what the pool gave instead.
+    std::optional<ticket> checkout_idle(std::uint32_t avoid, http::upstream_pool::ticket& got);
+    task<ticket> go_on(session& client, std::uint32_t avoid, http::upstream_pool::ticket got);
 
     upstream_connection& connection(http::upstream_pool::connection_id id) { return *connections_[id]; }
     task<ticket> use(session& client, http::upstream_pool::ticket got);

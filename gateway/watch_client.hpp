@@ -15,10 +15,9 @@ class watch_client : private deadline
 public:
     watch_client(session& client, Awaited& awaited) : client_(client), awaited_(awaited) { arm(); }
     bool client_is_gone() const { return gone_; }
-    using deadline::armed_at;
 
 private:
-    void arm() { client_.owner().watch_list().arm(*this, std::chrono::steady_clock::now()); }
+    void arm() { client_.owner().watch_list().arm(*this, client_.owner().sockets().turn_began()); }
     void on_deadline() override
     {
         gone_ = client_.is_reset();

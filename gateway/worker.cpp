@@ -148,7 +148,8 @@ task<void> worker::tick()
         const auto woken = co_await until_expired(ticker_);
         if (woken.error || stopping_) // an expired timer is past cancelling
             co_return;
-        const auto now = std::chrono::steady_clock::now();
+        reactor_.begin_turn();
+        const auto now = reactor_.turn_began();
         deadlines_.sweep(now);
         for (const auto& known : upstreams_) {
             if (!known)

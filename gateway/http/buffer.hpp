@@ -75,14 +75,15 @@ public:
     }
     template <class... Parts>
     requires(sizeof...(Parts) > 1) void append(const Parts&... parts) { (append(parts), ...); }
-    void append_number(std::uint64_t value)
+    [[gnu::noinline]] void append_number(std::uint64_t value)
     {
         char* at = prepare(20);
         size_ += static_cast<std::size_t>(std::to_chars(at, at + 20, value).ptr - at);
     }
 
 private:
-    void grow(std::size_t wanted)
+    // Out of line, as append_number: written out at every append they would crowd the request path out of the cache.
+    [[gnu::noinline, gnu::cold]] void grow(std::size_t wanted)
     {
         const auto capacity = std::max({wanted, capacity_ * 2, std::size_t{256}});
         std::unique_ptr<char[]> larger(new char[capacity]); // not value-initialised: every byte is written first

@@ -1,5 +1,6 @@
 #include "gateway/http/text.hpp"
 
+#include <cstring>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -25,6 +26,48 @@ const char* find_control(const char* at, const char* end)
     while (at != end && is_class(*at, detail::text_byte))
         ++at;
     return at;
+}
+
+namespace {
+
+// Whether one of the 8 bytes may not stand in quotes as it is. Each test sets the high bit of a byte that fails it, and
+// may set that of a byte after one that does: the answer is about all of them.
+inline std::uint64_t find_odd(std::uint64_t bytes)
+{
+    constexpr std::uint64_t each = 0x0101010101010101u;
+    const auto is_zero = [](std::uint64_t x) { return (x - each) & ~x; };
+    const auto del = is_zero(bytes ^ each * 0x7f);
+    const auto control = (bytes - each * 0x20) & ~bytes;
+    return (bytes | del | control | is_zero(bytes ^ each * '"') | is_zero(bytes ^ each * '\\')) & each * 0x80;
+}
+
+template <class Word>
+std::uint64_t load(const char* at)
+{
+    Word word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+}
+
+} // namespace
+
+bool is_plain_text(std::string_view text)
+{
+    const char* at = text.data();
+    auto size = text.size();
+    std::uint64_t odd = 0;
+    if (size >= 8) {
+        for (; size > 8; at += 8, size -= 8)
+            odd |= find_odd(load<std::uint64_t>(at));
+        return (odd | find_odd(load<std::uint64_t>(at + size - 8))) == 0;
+    }
+    constexpr std::uint64_t blanks = 0x2020202020202020u;
+    if (size >= 4)
+        return find_odd(load<std::uint32_t>(at) | load<std::uint32_t>(at + size - 4) << 32) == 0;
+    if (size == 0)
+        return true;
+    const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])}; };
+    return find_odd((blanks & ~std::uint64_t{0xffffff}) | byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16) == 0;
 }
 
 std::size_t plain_name_size(const char* at, const char* end)

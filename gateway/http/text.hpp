@@ -136,6 +136,9 @@ private:
 // none.
 const char* find_control(const char* at, const char* end);
 
+// Whether all bytes are printable ASCII and none is a quote or a backslash: then a text stands in quotes as it is.
+bool is_plain_text(std::string_view text);
+
 // How many letters, digits and "-" stand at `at` before a ":", when the ":" is among the first 16 bytes and nothing
 // else comes before it; zero when the name has to be read byte by byte. [at, end) may be read.
 std::size_t plain_name_size(const char* at, const char* end);

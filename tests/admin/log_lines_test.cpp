@@ -129,7 +129,7 @@ TEST_CASE("the clock's text follows the time both ways, over every boundary")
     http::byte_buffer out;
     const auto shown = [&](log_entry::wall_time t) {
         out.clear();
-        clock.append_rfc3339(out, t);
+        out.append(clock.rfc3339(t));
         out.append(' ');
         clock.append_common(out, t);
         return std::string(out.view());
