@@ -23,6 +23,8 @@ task<bool> send_and_drop_body(session& client, exchange& x, bool keep, std::stri
     const bool sent = co_await client.send(x.out.view(), body);
     if (!sent || !keep)
         co_return false;
+    if (x.body_done)
+        co_return true;
     const bool dropped = co_await client.drop_body(x);
     co_return dropped;
 }

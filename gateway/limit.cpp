@@ -213,8 +213,10 @@ http_error limit_request(session& client, exchange& x)
         x.limit.retry_after = said.retry_after;
         client.owner().counters().limited.add();
         x.limit.delay = {};
-        give_back(x, i, now);
-        say_what_is_left(x, i, now);
+        if (i > 0) {
+            give_back(x, i, now);
+            say_what_is_left(x, i, now);
+        }
         x.asked_count = 0;
         break;
     }

@@ -53,6 +53,18 @@ task<void> session::serve()
 {
     unsigned in_a_row = 0;
     for (;;) {
+        if (!x_ || x_->in.empty()) {
+            // Here clients spend their lives, so nothing but this frame is kept for one that waits.
+            await(waiting_for::request, listener_.idle_timeout());
+            auto heard = fall_idle();
+            while (heard == heard_state::nothing) {
+                const auto ready = co_await socket_.until_readable();
+                heard = ready.error || leaving_ ? heard_state::end : hear();
+            }
+            stop_waiting();
+            if (heard == heard_state::end)
+                break;
+        }
         const auto head = co_await read_head();
         if (head == head_state::gone)
             break;
@@ -76,24 +88,45 @@ task<void> session::serve()
     writing_.disarm();
 }
 
-// Bytes become a head. The time for it is counted from its first byte to its last (P6); silence before that is
-// idleness.
-task<session::head_state> session::read_head()
+// Between two requests a client holds no buffers: it costs next to nothing until it speaks, and who speaks next finds
+// the buffers of who spoke last still warm.
+session::heard_state session::fall_idle()
 {
-    if (!x_ || x_->in.empty()) {
-        const bool spoke = co_await wait_for_request();
-        if (!spoke)
-            co_return head_state::gone;
-    }
+    if (x_)
+        worker_.give_back(std::move(x_));
+    return leaving_ || worker_.is_draining() ? heard_state::end : heard_state::nothing;
+}
+
+session::heard_state session::hear()
+{
+    x_ = worker_.take_exchange();
+    const auto got = socket_.read_now(x_->in.prepare(read_size), read_size);
+    if (!got)
+        return fall_idle(); // the socket only seemed readable: a client that has said nothing is idle
+    if (got->error)
+        return heard_state::end;
+    x_->in.commit(got->bytes);
+    x_->parser.set_limits({listener_.config().limits.request_line.bytes, listener_.config().limits.head.bytes,
+                           listener_.config().limits.fields});
+    return heard_state::words;
+}
+
+// Bytes become a head, if they are enough for one.
+std::optional<session::head_state> session::parse_head()
+{
+    const auto state = x_->parser.feed(x_->in.view());
+    if (state == http::parse_state::need_more)
+        return std::nullopt;
+    stop_waiting();
+    error_ = x_->parser.error();
+    return state == http::parse_state::done ? head_state::complete : head_state::refused;
+}
+
+// The time for a head is counted from its first byte to its last (P6); silence before that is idleness.
+task<session::head_state> session::read_rest_of_head()
+{
+    await(waiting_for::head, listener_.head_timeout());
     for (;;) {
-        const auto state = x_->parser.feed(x_->in.view());
-        if (state != http::parse_state::need_more) {
-            stop_waiting();
-            error_ = x_->parser.error();
-            co_return state == http::parse_state::done ? head_state::complete : head_state::refused;
-        }
-        if (waiting_ != waiting_for::head)
-            await(waiting_for::head, listener_.head_timeout());
         const auto got = co_await socket_.read_some(x_->in.prepare(read_size), read_size);
         if (got.error) {
             stop_waiting();
@@ -105,33 +138,9 @@ task<session::head_state> session::read_head()
             co_return head_state::refused;
         }
         x_->in.commit(got.bytes);
+        if (const auto state = parse_head())
+            co_return *state;
     }
-}
-
-// Until the first bytes are in hand. Between two requests a client holds no buffers: it costs next to nothing until it
-// speaks, and who speaks next finds the buffers of who spoke last still warm.
-task<bool> session::wait_for_request()
-{
-    await(waiting_for::request, listener_.idle_timeout());
-    std::optional<io_result> got;
-    while (!got) { // again when the socket only seemed readable: a client that has said nothing is idle
-        if (x_)
-            worker_.give_back(std::move(x_));
-        if (leaving_ || worker_.is_draining())
-            break;
-        const auto ready = co_await socket_.until_readable();
-        if (ready.error || leaving_)
-            break;
-        x_ = worker_.take_exchange();
-        got = socket_.read_now(x_->in.prepare(read_size), read_size);
-    }
-    stop_waiting();
-    if (!got || got->error)
-        co_return false;
-    x_->in.commit(got->bytes);
-    x_->parser.set_limits({listener_.config().limits.request_line.bytes, listener_.config().limits.head.bytes,
-                           listener_.config().limits.fields});
-    co_return true;
 }
 
 void session::stop_waiting()

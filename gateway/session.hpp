@@ -86,9 +86,25 @@ private:
     ~session();
     session(const session&) = delete;
 
+    struct reading_head
+    {
+        session& from;
+        std::optional<head_state> now() { return from.parse_head(); }
+        task<head_state> later() { return from.read_rest_of_head(); }
+    };
+    enum class heard_state
+    {
+        nothing,
+        words,
+        end
+    };
+
     task<void> serve();
-    task<head_state> read_head();
-    task<bool> wait_for_request();
+    heard_state fall_idle();
+    heard_state hear();
+    auto read_head() { return at_once_or_later(reading_head{*this}); }
+    std::optional<head_state> parse_head();
+    task<head_state> read_rest_of_head();
     std::optional<bool> send_now(std::string_view& first, std::string_view& second);
     task<bool> send_rest(std::string_view first, std::string_view second);
     bool not_sent(std::size_t left);
