@@ -3,8 +3,8 @@
 #pragma once
 
 #include "config/model.hpp"
-#include "gateway/io.hpp"
-#include "gateway/task.hpp"
+#include "limiter/io/io.hpp"
+#include "limiter/io/task.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>

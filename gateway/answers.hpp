@@ -2,8 +2,8 @@
 #pragma once
 
 #include "gateway/http/errors.hpp"
-#include "gateway/task.hpp"
 #include "limiter/core/time.hpp"
+#include "limiter/io/task.hpp"
 
 namespace headgate {
 

@@ -2,7 +2,7 @@
 // else installed.
 #pragma once
 
-#include "gateway/task.hpp"
+#include "limiter/io/task.hpp"
 
 namespace headgate {
 

@@ -9,8 +9,8 @@
 #include "gateway/http/head.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/http/target.hpp"
-#include "gateway/io.hpp"
 #include "gateway/runtime.hpp"
+#include "limiter/io/io.hpp"
 #include "limiter/store.hpp"
 
 #include <array>

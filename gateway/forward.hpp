@@ -1,7 +1,7 @@
 // The last step: one exchange with the route's upstream. True: the client's connection may carry another request.
 #pragma once
 
-#include "gateway/task.hpp"
+#include "limiter/io/task.hpp"
 
 namespace headgate {
 

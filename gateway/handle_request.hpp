@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gateway/http/errors.hpp"
-#include "gateway/task.hpp"
+#include "limiter/io/task.hpp"
 
 namespace headgate {
 

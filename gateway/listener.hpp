@@ -4,10 +4,10 @@
 
 #include "config/model.hpp"
 #include "gateway/connection_caps.hpp"
-#include "gateway/deadline.hpp"
 #include "gateway/http/ip_address.hpp"
-#include "gateway/io.hpp"
-#include "gateway/task.hpp"
+#include "limiter/io/deadline.hpp"
+#include "limiter/io/io.hpp"
+#include "limiter/io/task.hpp"
 
 #include <cstdint>
 #include <memory>

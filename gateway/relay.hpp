@@ -5,8 +5,8 @@
 #include "gateway/exchange.hpp"
 #include "gateway/http/errors.hpp"
 #include "gateway/session.hpp"
-#include "gateway/task.hpp"
 #include "gateway/upstream.hpp"
+#include "limiter/io/task.hpp"
 
 #include <coroutine>
 #include <optional>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "config/model.hpp"
-#include "gateway/deadline.hpp"
 #include "gateway/http/errors.hpp"
-#include "gateway/name_resolver.hpp"
-#include "gateway/task.hpp"
+#include "limiter/io/deadline.hpp"
+#include "limiter/io/name_resolver.hpp"
+#include "limiter/io/task.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 

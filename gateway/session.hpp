@@ -5,11 +5,11 @@
 
 #include "gateway/exchange.hpp"
 #include "gateway/http/errors.hpp"
-#include "gateway/io.hpp"
 #include "gateway/listener.hpp"
-#include "gateway/socket_deadline.hpp"
-#include "gateway/task.hpp"
 #include "gateway/worker.hpp"
+#include "limiter/io/io.hpp"
+#include "limiter/io/socket_deadline.hpp"
+#include "limiter/io/task.hpp"
 
 #include <boost/intrusive/list_hook.hpp>
 

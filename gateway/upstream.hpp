@@ -6,10 +6,10 @@
 #include "gateway/buffer_pool.hpp"
 #include "gateway/http/errors.hpp"
 #include "gateway/http/upstream_pool.hpp"
-#include "gateway/io.hpp"
 #include "gateway/server_addresses.hpp"
-#include "gateway/socket_deadline.hpp"
-#include "gateway/task.hpp"
+#include "limiter/io/io.hpp"
+#include "limiter/io/socket_deadline.hpp"
+#include "limiter/io/task.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 

@@ -2,8 +2,8 @@
 // ends what is awaited for it: a connection, or a place in the queue for one.
 #pragma once
 
-#include "gateway/deadline.hpp"
 #include "gateway/session.hpp"
+#include "limiter/io/deadline.hpp"
 
 #include <chrono>
 

@@ -6,13 +6,13 @@
 #include "gateway/buffer_pool.hpp"
 #include "gateway/clock.hpp"
 #include "gateway/counter.hpp"
-#include "gateway/deadline.hpp"
 #include "gateway/exchange.hpp"
-#include "gateway/io.hpp"
-#include "gateway/name_resolver.hpp"
 #include "gateway/runtime.hpp"
-#include "gateway/task.hpp"
 #include "gateway/worker_metrics.hpp"
+#include "limiter/io/deadline.hpp"
+#include "limiter/io/io.hpp"
+#include "limiter/io/name_resolver.hpp"
+#include "limiter/io/task.hpp"
 
 #include <boost/intrusive/list.hpp>
 

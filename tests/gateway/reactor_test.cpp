@@ -1,6 +1,6 @@
 // Who comes first when many sockets are ready at once.
-#include "gateway/reactor.hpp"
-#include "gateway/task.hpp"
+#include "limiter/io/reactor.hpp"
+#include "limiter/io/task.hpp"
 
 #include <doctest/doctest.h>
 

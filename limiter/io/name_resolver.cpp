@@ -1,4 +1,4 @@
-#include "gateway/name_resolver.hpp"
+#include "limiter/io/name_resolver.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 

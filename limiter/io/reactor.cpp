@@ -1,4 +1,4 @@
-#include "gateway/reactor.hpp"
+#include "limiter/io/reactor.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -84,6 +84,7 @@ bool reactor::handle_some()
     if (count_ <= 0 && !first_waiting_)
         return false;
     begin_turn();
+    in_turn_ = true;
     for (next_ = 0; next_ < count_;) {
         const auto event = events_[static_cast<std::size_t>(next_++)];
         auto* const ready = static_cast<tcp_socket*>(event.data.ptr);
@@ -99,7 +100,34 @@ bool reactor::handle_some()
         drop_waiting(client);
         client.on_events(events);
     }
+    in_turn_ = false;
+    end_turn();
     return true;
+}
+
+void reactor::at_turn_end(turn_end& what)
+{
+    if (std::exchange(what.is_queued_, true))
+        return;
+    ending_.push_back(&what);
+    if (!in_turn_ && ending_.size() == 1)
+        asio::post(io_, [this] { end_turn(); });
+}
+
+void reactor::forget(turn_end& gone)
+{
+    if (std::exchange(gone.is_queued_, false))
+        std::erase(ending_, &gone);
+}
+
+void reactor::end_turn()
+{
+    while (!ending_.empty()) {
+        auto& what = *ending_.back();
+        ending_.pop_back();
+        what.is_queued_ = false;
+        what.on_turn_end();
+    }
 }
 
 void reactor::push_waiting(tcp_socket& s, std::uint32_t events)

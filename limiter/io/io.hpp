@@ -2,8 +2,8 @@
 // are in reactor.hpp.
 #pragma once
 
-#include "gateway/frame_pool.hpp"
-#include "gateway/reactor.hpp"
+#include "limiter/io/frame_pool.hpp"
+#include "limiter/io/reactor.hpp"
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>

@@ -4,7 +4,7 @@
 // loop.
 #pragma once
 
-#include "gateway/frame_pool.hpp"
+#include "limiter/io/frame_pool.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
@@ -43,6 +43,20 @@ enum class socket_turn
     after_others
 };
 
+// Something to do once when everyone who was ready has been handled, such as sending what they have all written.
+class turn_end
+{
+public:
+    virtual void on_turn_end() = 0;
+
+protected:
+    virtual ~turn_end() = default;
+
+private:
+    friend class reactor;
+    bool is_queued_ = false;
+};
+
 class reactor
 {
 public:
@@ -54,6 +68,10 @@ public:
     // than a socket, a timer or a posted call, calls begin_turn first.
     std::chrono::steady_clock::time_point turn_began() const { return turn_began_; }
     void begin_turn() { turn_began_ = std::chrono::steady_clock::now(); }
+
+    // Calls `what` at the end of this turn, or soon when none is under way. Once, however often it is asked for.
+    void at_turn_end(turn_end& what);
+    void forget(turn_end& gone);
 
     // co_await reactor.others_first(): goes on from the event loop, after whoever else is ready.
     auto others_first() { return yielding{*this}; }
@@ -71,6 +89,7 @@ private:
     };
 
     void wait();
+    void end_turn();
     void handle_ready();
     bool handle_some();
     void push_waiting(tcp_socket& s, std::uint32_t events);
@@ -87,6 +106,8 @@ private:
     tcp_socket* first_waiting_ = nullptr;
     tcp_socket* last_waiting_ = nullptr;
     bool is_coming_back_ = false;
+    bool in_turn_ = false;
+    std::vector<turn_end*> ending_;
     std::chrono::steady_clock::time_point turn_began_ = std::chrono::steady_clock::now();
     std::vector<std::coroutine_handle<>> resumed_, resuming_;
 };

@@ -3,7 +3,7 @@
 // GCC 12 miscompiles co_await inside conditions and operators: every await is a statement of its own.
 #pragma once
 
-#include "gateway/frame_pool.hpp"
+#include "limiter/io/frame_pool.hpp"
 
 #include <coroutine>
 #include <exception>

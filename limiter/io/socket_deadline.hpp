@@ -1,8 +1,8 @@
 // A deadline that ends what a socket waits for and remembers that it did. Reading and writing at once take one each.
 #pragma once
 
-#include "gateway/deadline.hpp"
-#include "gateway/io.hpp"
+#include "limiter/io/deadline.hpp"
+#include "limiter/io/io.hpp"
 
 namespace headgate {
 
