@@ -83,6 +83,8 @@ public:
     bool step_on(const step& s)
     {
         pause(s);
+        if (now_ > time_point{24h * 365 * 125})
+            return false;
         forget_recovered();
         const auto asked = a_chain(s);
         switch (s.act) {
@@ -90,13 +92,15 @@ public:
             return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
         case 1:
         case 2:
+            forget_recovered(); // looking may have evicted, and so may correcting
             correct(s);
+            forget_recovered();
             return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
         case 3:
             operate(s, asked[0]);
             return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
         default:
-            return take(asked);
+            return take(asked, s.act > 6 && may_step_back(asked) ? now_ - microseconds{s.pace_by} : now_);
         }
     }
     void check_ttls() { RC_ASSERT(in_redis_.key_for_ever() == ""); }
@@ -114,28 +118,18 @@ private:
         in_redis_.define(name, rules, now_);
     }
 
-    // Time goes on; it steps back only where both know the same moment, as the memory store has one for all keys.
     void pause(const step& s)
     {
         const auto& rules = rules_.at("g" + std::to_string(s.size_by % rules_.size()));
-        const auto& r = rules[s.pace_by % rules.size()];
-        if (s.pace == 1 && s.act > 5 && all_written_now()) {
-            back_ = microseconds{s.pace_by};
-            return;
-        }
-        now_ = now_ + pause_before(s, r, wait_);
-        back_ = {};
+        now_ = now_ + pause_before(s, rules[s.pace_by % rules.size()], wait_);
     }
-    bool all_written_now()
+    // The memory store has one moment for all keys, Redis one a key: time may step back where both know the same.
+    bool may_step_back(const chain& asked)
     {
-        for (const auto& [group, _] : rules_) {
-            for (const char* key : {"a", "b"}) {
-                const auto value = in_redis_.value_of(group, key);
-                if (value.empty() || redis::decode(in_redis_.packed(group), value).value().last != now_)
-                    return false;
-            }
-        }
-        return true;
+        return std::all_of(asked.begin(), asked.end(), [&](const ask& a) {
+            const auto value = in_redis_.value_of(a.group, a.key);
+            return !value.empty() && redis::decode(in_redis_.packed(a.group), value).value().last == now_;
+        });
     }
 
     // The memory store evicts recovered keys when it likes to, and they start with `initial` again. Redis's time to
@@ -173,10 +167,10 @@ private:
         return asked;
     }
 
-    bool take(const chain& asked)
+    bool take(const chain& asked, time_point at)
     {
-        const auto said = in_memory_.take(asked, now_ - back_);
-        if (!compare("take", asked, said, in_redis_.take(asked, now_ - back_)))
+        const auto said = in_memory_.take(asked, at);
+        if (!compare("take", asked, said, in_redis_.take(asked, at)))
             return false;
         wait_ = said.retry_after;
         for (const auto& a : asked) {
@@ -209,6 +203,7 @@ private:
     void operate(const step& s, const ask& a)
     {
         const auto n = std::uint64_t{s.size_by % 5};
+        forget_recovered(); // looking may have evicted
         if (s.pace_by % 4 == 0) {
             RC_ASSERT(in_memory_.grant(a.group, a.key, n, now_) == in_redis_.grant(a.group, a.key, n, now_));
         } else if (s.pace_by % 4 == 1) {
@@ -250,7 +245,7 @@ private:
     bool overdrawn_;
     int groups_;
     time_point now_;
-    microseconds back_{0}, wait_{0};
+    microseconds wait_{0};
     std::map<std::string, std::vector<rule>> rules_;
     std::vector<charged> charged_;
     memory_under_test in_memory_{1'000}; // one shard

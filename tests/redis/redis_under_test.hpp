@@ -71,7 +71,7 @@ public:
     std::string key_for_ever();
 
     redis_connection connection;
-    redis::holder who{7, std::chrono::hours{24 * 365 * 30}};
+    redis::holder who{7, std::chrono::hours{24 * 365 * 140}};
     std::uint64_t conversions = 0;
     bool wrong_guesses = false; // of Redis's time
 
