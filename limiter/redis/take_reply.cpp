@@ -12,13 +12,14 @@ namespace {
 
 constexpr std::size_t most_words = 6; // of a log: head, sum and two records
 
-// One rule of the chain, its state as far as a decision needs it.
+// One rule of the chain, its state as far as a decision needs it. Nothing is set before it is read: there is room for
+// 128 of them, and a chain has two.
 struct judged_rule
 {
-    const meter* limits = nullptr;
-    std::uint64_t cost = 0;
-    std::uint64_t used_before = 0; // logs
-    std::size_t size = 0;
+    const meter* limits;
+    std::uint64_t cost;
+    std::uint64_t used_before; // logs
+    std::size_t size;
     std::array<std::uint64_t, most_words> words; // a log's: after a refusal that counts, already counted
 
     state at() { return {words.data(), size}; }
