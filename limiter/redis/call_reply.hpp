@@ -1,0 +1,37 @@
+// What the replies of take.lua and correct.lua have in common.
+#pragma once
+
+#include "limiter/redis/numbers.hpp"
+#include "limiter/redis/take_call.hpp"
+
+namespace headgate::limiter::redis {
+
+enum class reply_status : unsigned
+{
+    refused,
+    done,
+    boundaries,
+    other_rules,
+    foreign,
+};
+
+// Reads the part of a reply that says the script changed nothing, and why.
+inline call_answer read_unchanged(reply_status status, time_point now, number_reader& from, std::size_t parts)
+{
+    call_answer out;
+    out.now = now;
+    out.part = from.byte();
+    if (from.failed() || out.part >= parts)
+        return out;
+    if (status == reply_status::other_rules && from.rest().size() >= header_numbers * number_bytes) {
+        out.value = from.rest();
+        out.status = call_status::other_rules;
+    } else if (status == reply_status::boundaries && from.at_end()) {
+        out.status = call_status::boundaries;
+    } else if (status == reply_status::foreign && from.at_end()) {
+        out.status = call_status::foreign;
+    }
+    return out;
+}
+
+} // namespace headgate::limiter::redis

@@ -1,0 +1,19 @@
+// Commands in Redis's protocol, appended to a buffer of the caller's: commands of one turn leave in one write.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace headgate::limiter::redis {
+
+// "*n": a command of n words follows.
+void append_count(std::string& out, std::size_t words);
+// One word of a command. Any bytes.
+void append_word(std::string& out, std::string_view word);
+void append_word(std::string& out, std::size_t number);
+
+void append_command(std::string& out, std::initializer_list<std::string_view> words);
+
+} // namespace headgate::limiter::redis

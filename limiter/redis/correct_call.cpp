@@ -1,0 +1,145 @@
+#include "limiter/redis/correct_call.hpp"
+
+#include "limiter/core/calendar.hpp"
+#include "limiter/memory_store_parts.hpp"
+#include "limiter/redis/call_reply.hpp"
+#include "limiter/redis/command.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace headgate::limiter::redis {
+
+namespace {
+
+constexpr std::size_t most_bytes = 3 + max_rules_a_group + number_bytes * (2 + 5 * max_rules_a_group);
+
+// By how much a rule's charge is to change.
+struct change
+{
+    bool more = false;
+    std::uint64_t by = 0;
+};
+
+// A request in flight holds no token: a rule that has become a rate meanwhile, or was one, has nothing to correct.
+bool was_another_kind(const rule_group& charged_under, const rule& now)
+{
+    for (const auto& m : charged_under.members()) {
+        if (m.limits.limits.name == now.name)
+            return (m.limits.limits.kind == algorithm::concurrency) != (now.kind == algorithm::concurrency);
+    }
+    return false;
+}
+
+change change_of(const correction& c, std::size_t i)
+{
+    const auto& judging = c.group->rules();
+    const part settled{c.as_charged.group, c.as_charged.key, c.actual};
+    const auto charged = cost_of(c.as_charged, judging, i);
+    const auto actual = c.actual.empty() ? 0 : std::min(cost_of(settled, judging, i), max_count);
+    if (was_another_kind(*c.as_charged.group, judging.members()[i].limits.limits))
+        return {};
+    return actual > charged ? change{true, actual - charged} : change{false, charged - actual};
+}
+
+unsigned kind_byte(const packed_group& group, std::size_t i, const change& to)
+{
+    const unsigned how = (to.by == 0 ? 0u : to.more ? 1u : 2u) | (starts_with_less(group.limits(i).limits) ? 8u : 0u);
+    return static_cast<unsigned>(group.kind(i)) + 8 * how;
+}
+
+void write_rule(number_writer& out, const packed_group& group, std::size_t i, std::uint64_t by, time_point charged_at,
+                const correct_options& how)
+{
+    const auto& m = group.limits(i);
+    const auto& r = m.limits;
+    const auto period = static_cast<std::uint64_t>(r.period.count());
+    switch (group.kind(i)) {
+    case script_kind::bucket: {
+        out.number(m.ticks_a_us);
+        const auto write_pair = [&](bucket_time t) { out.number(t.us), out.number(t.rest); };
+        write_pair(split(m, ticks_of(m, by)));
+        if (starts_with_less(r))
+            write_pair(split(m, ticks_of(m, r.capacity - r.initial)));
+        break;
+    }
+    case script_kind::clock_window:
+    case script_kind::first_call_window:
+        out.number(by);
+        out.number(to_number(window_end(r, charged_at)));
+        out.number(period);
+        break;
+    case script_kind::calendar_window: {
+        out.number(by);
+        out.number(to_number(window_end(r, charged_at)));
+        const auto& windows = group.windows_around(i, how.guess);
+        for (const auto t : {windows.start, windows.end, windows.next_end})
+            out.number(to_number(t));
+        break;
+    }
+    case script_kind::sliding_window:
+        out.number(by);
+        out.number(period);
+        break;
+    case script_kind::sliding_log:
+        out.number(by);
+        out.number(period);
+        out.number(r.count);
+        break;
+    case script_kind::in_flight:
+        out.number(by);
+        out.number(how.who.id);
+        out.number(static_cast<std::uint64_t>(how.who.lifetime.count()));
+        break;
+    }
+}
+
+void append(std::string& out, const packed_group& group, std::string_view key, std::span<const change> changes,
+            time_point charged_at, const correct_options& how, call_by by, const script& s)
+{
+    std::array<char, most_bytes> argument;
+    number_writer to(argument.data());
+    to.byte((how.replace ? 2u : 0u) | (group.has_tails() ? 8u : 0u));
+    to.byte(static_cast<unsigned>(group.size()));
+    to.byte(static_cast<unsigned>(group.numbers()));
+    for (std::size_t i = 0; i < group.size(); ++i)
+        to.byte(kind_byte(group, i, changes[i]));
+    to.number(group.fingerprint());
+    to.number(to_number(charged_at));
+    for (std::size_t i = 0; i < group.size(); ++i)
+        write_rule(to, group, i, changes[i].by, charged_at, how);
+    append_call(out, s, by, 1, 1);
+    append_word(out, key);
+    append_word(out, std::string_view(argument.data(), static_cast<std::size_t>(to.end() - argument.data())));
+}
+
+} // namespace
+
+void append_correct(std::string& out, const correction& c, const correct_options& how, call_by by, const script& s)
+{
+    std::array<change, max_rules_a_group> changes;
+    for (std::size_t i = 0; i < c.group->size(); ++i)
+        changes[i] = change_of(c, i);
+    append(out, *c.group, c.key, changes, c.charged_at, how, by, s);
+}
+
+void append_renew(std::string& out, const packed_group& group, std::string_view key, const correct_options& how,
+                  call_by by, const script& s)
+{
+    const std::array<change, max_rules_a_group> none{};
+    append(out, group, key, none, {}, how, by, s);
+}
+
+call_answer read_correct(std::string_view reply)
+{
+    number_reader from(reply);
+    const auto status = static_cast<reply_status>(from.byte());
+    const auto now = from.moment();
+    if (from.failed() || status > reply_status::foreign || status == reply_status::refused)
+        return {};
+    if (status != reply_status::done)
+        return read_unchanged(status, now, from, 1);
+    return {.status = from.at_end() ? call_status::done : call_status::malformed, .now = now};
+}
+
+} // namespace headgate::limiter::redis

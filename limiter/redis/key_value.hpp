@@ -1,0 +1,73 @@
+// A key's value in Redis, taken apart into the state words of limiter/core and put together again. For everything that
+// is not a request: carrying use over to other rules, and what operators ask of a key. The caller reads the value,
+// changes it here, and puts it back with replace.lua; when somebody was faster it begins again.
+#pragma once
+
+#include "limiter/core/decision.hpp"
+#include "limiter/redis/packed_group.hpp"
+#include "limiter/redis/scripts.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headgate::limiter::redis {
+
+struct held_slots
+{
+    std::uint64_t holder = 0;
+    std::uint64_t count = 0;
+    time_point expires{};
+
+    friend bool operator==(const held_slots&, const held_slots&) = default;
+};
+
+struct rule_state
+{
+    std::vector<std::uint64_t> words; // as limiter/core has them; in flight: the sum of `holders`
+    std::vector<held_slots> holders;
+
+    friend bool operator==(const rule_state&, const rule_state&) = default;
+};
+
+struct key_value
+{
+    time_point last{}; // moment at which it was written
+    time_point blocked_until{};
+    std::vector<rule_state> rules;
+
+    friend bool operator==(const key_value&, const key_value&) = default;
+};
+
+// Whose rules a value was written under; nothing when it cannot be one of ours.
+std::optional<std::uint64_t> fingerprint_in(std::string_view value);
+
+// Strict: nothing when the bytes do not fit the rules exactly.
+std::optional<key_value> decode(const packed_group& group, std::string_view value);
+std::string encode(const packed_group& group, const key_value& value);
+
+// A key never seen.
+key_value fresh_value(const packed_group& group, time_point now);
+// Time never runs back for a key; slots nobody renewed are free. Returns the moment that counts.
+time_point advance(const packed_group& group, key_value& value, time_point now);
+// How long the value must live in Redis.
+std::chrono::milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now);
+
+// Carries what was used over to other rules, by their names. Another plan of the same group: carry::all.
+key_value convert_value(const packed_group& from, const key_value& old, const packed_group& to, time_point now,
+                        carry how);
+// carry::all when the fingerprint is that of the group's own or of one of its variants, in the version it has now.
+carry how_to_carry(std::uint64_t from_fingerprint, const rule_group& to);
+
+// Operators' verbs, as memory_store has them.
+std::vector<decision> decisions_of(const packed_group& group, const key_value& value, time_point now);
+std::uint64_t grant(const packed_group& group, key_value& value, std::uint64_t n, time_point now);
+void reset(const packed_group& group, key_value& value);
+
+// The call of replace.lua. `before` as it was read, empty when there was none; `after` empty deletes. Answers 1 or 0.
+void append_replace(std::string& out, std::string_view key, std::string_view before, std::string_view after,
+                    std::chrono::milliseconds time_to_live, call_by by = call_by::digest);
+
+} // namespace headgate::limiter::redis

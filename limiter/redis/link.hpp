@@ -1,0 +1,186 @@
+// One server of Redis and one worker's connection to it: made again whenever it breaks, pipelined, every command with a
+// deadline. Commands of one turn of the event loop leave in one write. Replies come in the order of the commands; one
+// whose time is over keeps its place, and its reply is dropped when it comes, so that no answer ever reaches the wrong
+// question (M1).
+#pragma once
+
+#include "limiter/io/io.hpp"
+#include "limiter/io/name_resolver.hpp"
+#include "limiter/io/task.hpp"
+#include "limiter/redis/reply.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <sys/socket.h>
+#include <vector>
+
+namespace headgate::limiter::redis {
+
+struct link_options
+{
+    std::string host; // a name or an address
+    std::uint16_t port = 6379;
+    std::string socket; // not empty: a Unix socket instead
+
+    std::string username; // empty: the default user
+    std::string password; // empty: no login
+    unsigned database = 0;
+    std::string client_name = "headgate";
+
+    std::chrono::microseconds timeout{20'000}; // of a command
+    std::chrono::microseconds connect_timeout{1'000'000};
+    unsigned failures_to_rest = 5; // timeouts in a row before the server is left alone
+    std::chrono::microseconds probe_interval{1'000'000};
+    std::size_t most_pending = 10'000; // commands without a reply; more are refused at once
+};
+
+enum class failure : std::uint8_t
+{
+    none,
+    timeout,     // no reply in time
+    unreachable, // not connected, or left alone for now: nothing was sent
+    broken,      // the connection ended before the reply: whether the command was run is not known
+    overloaded   // too many commands wait already: nothing was sent
+};
+std::string_view name_of(failure f);
+
+class link final : public std::enable_shared_from_this<link>, private turn_end
+{
+public:
+    enum class state : std::uint8_t
+    {
+        connecting,
+        waiting, // the last attempt failed; another one follows
+        ready,
+        resting, // connected, but it does not answer in time: a probe alone asks it
+        stopped
+    };
+    struct counters
+    {
+        std::uint64_t connected = 0, failed_attempts = 0, broken = 0, timeouts = 0, late_replies = 0, rests = 0;
+    };
+    // Told of each change, with a reason in words for the log.
+    using listener = std::function<void(state now, std::string_view why)>;
+
+    // Made by std::make_shared: what it has under way keeps it.
+    link(asio::io_context& io, reactor& in, name_resolver& names, link_options options, listener told = {});
+    ~link();
+
+    void begin();
+    // Whoever waits is told soon; the connection is closed.
+    void stop();
+
+    state now() const { return state_; }
+    const std::string& why() const { return why_; } // it is not ready
+    const counters& seen() const { return seen_; }
+    const link_options& options() const { return options_; }
+
+    struct answer
+    {
+        failure failed = failure::none;
+        const reply_reader* reader = nullptr;
+        reply said() const { return reader->current(); }
+    };
+    // co_await link.ask(began, [&](std::string& out) { append_command(out, ...); }): `write` appends one command. It
+    // has the time of a command from `began` on, when what it belongs to began. The reply is valid until the next
+    // suspension.
+    template <class Write>
+    auto ask(steady_time began, Write&& write)
+    {
+        const auto refused = why_not_now();
+        if (refused == failure::none)
+            write(out_);
+        return question(*this, refused, began + options_.timeout);
+    }
+    steady_time turn_began() const { return reactor_.turn_began(); }
+
+private:
+    // Lives in the frame of who waits.
+    class question
+    {
+    public:
+        question(link& to, failure refused, steady_time deadline) : to_(to), got_{refused}, deadline_(deadline) {}
+        bool await_ready() const noexcept { return got_.failed != failure::none; }
+        void await_suspend(std::coroutine_handle<> waiting)
+        {
+            waiting_ = waiting;
+            to_.enqueue(*this);
+        }
+        answer await_resume() const noexcept { return got_; }
+
+    private:
+        friend class link;
+        link& to_;
+        answer got_;
+        steady_time deadline_;
+        std::coroutine_handle<> waiting_;
+    };
+    struct slot
+    {
+        question* who = nullptr; // null: its time is over
+        steady_time sent{}, deadline{};
+    };
+
+    failure why_not_now() const;
+    question ask_anyway(std::string_view command);
+    void enqueue(question& who);
+    slot& slot_at(std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
+    void finish(slot& of, failure failed);
+
+    void on_turn_end() override;
+    task<void> send_rest();
+
+    task<void> run();
+    task<bool> connect();
+    task<bool> connect_to(int family, const sockaddr* to, socklen_t size);
+    task<void> log_in();
+    task<bool> is_accepted(std::string command, std::string what);
+    task<void> read_replies();
+    bool receive(std::string_view bytes);
+    void fail_all();
+    void close(std::string_view why);
+    task<void> pause(std::chrono::microseconds time);
+    std::chrono::microseconds backoff();
+    std::chrono::microseconds spread(std::chrono::microseconds time);
+
+    steady_time next_alarm();
+    task<void> keep_time();
+    void sweep(steady_time now);
+    task<void> probe();
+    void become(state next);
+
+    asio::io_context& io_;
+    reactor& reactor_;
+    name_resolver& names_;
+    const link_options options_;
+    listener told_;
+
+    tcp_socket socket_;
+    std::unique_ptr<reply_reader> reader_; // of this connection
+    std::vector<char> in_;
+    std::string out_; // commands, from the first byte that has not left
+    bool is_sending_ = false;
+
+    std::vector<slot> slots_;           // a ring of the commands without a reply; its size is a power of two
+    std::size_t first_ = 0, count_ = 0; // of slots_
+    std::size_t waited_for_ = 0;        // how many of them somebody waits for
+    steady_time last_heard_{};
+
+    steady_timer alarm_; // for the oldest command
+    bool is_keeping_time_ = false;
+    steady_timer pause_;           // between attempts, or between probes
+    unsigned failed_attempts_ = 0; // in a row
+    unsigned timeouts_ = 0;        // in a row
+    state state_ = state::connecting;
+    std::uint64_t attempt_ = 0; // which one is under way, so that a timer of an earlier one is known
+    bool is_late_ = false;      // it has run out of time
+    std::string why_;
+    counters seen_;
+    std::uint64_t random_;
+};
+
+} // namespace headgate::limiter::redis

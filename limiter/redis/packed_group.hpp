@@ -1,0 +1,92 @@
+// A group of rules made ready for Redis: its fingerprint, and how its values and arguments are laid out (lua/take.lua
+// says it in words). Each worker has its own: what it remembers of calendars is not shared.
+#pragma once
+
+#include "limiter/redis/numbers.hpp"
+#include "limiter/rule_group.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headgate::limiter::redis {
+
+// What the scripts call a rule.
+enum class script_kind : std::uint8_t
+{
+    bucket = 1,
+    clock_window,
+    first_call_window,
+    calendar_window,
+    sliding_window,
+    sliding_log,
+    in_flight,
+};
+
+inline constexpr std::size_t header_numbers = 3; // fingerprint, last moment, blocked until
+
+// Why Redis cannot keep the rule exactly, in words for the configuration; nothing when it can.
+std::optional<std::string> why_not_in_redis(const rule& r);
+
+class packed_group
+{
+public:
+    // Two windows of a calendar, one after the other.
+    struct window_pair
+    {
+        time_point start{}, end{}, next_end{};
+    };
+
+    explicit packed_group(const rule_group& rules);
+
+    const rule_group& rules() const { return *rules_; }
+    const meter& limits(std::size_t i) const { return rules_->members()[i].limits; }
+    std::size_t size() const { return kinds_.size(); }
+    script_kind kind(std::size_t i) const { return kinds_[i]; }
+    std::uint64_t fingerprint() const { return fingerprint_; }
+    const std::string& description() const { return description_; } // to be stored under rules_key(fingerprint())
+    std::size_t numbers() const { return numbers_; }                // of a value, before its tails
+    bool has_tails() const { return has_tails_; }
+    bool is_quick() const { return is_quick_; } // see the quick path of take.lua
+    bool refusals_may_write() const { return refusals_may_write_; }
+
+    // The window of the i-th rule that `guess` is in, and the next.
+    const window_pair& windows_around(std::size_t i, time_point guess) const;
+
+private:
+    const rule_group* rules_;
+    std::string description_;
+    std::uint64_t fingerprint_;
+    std::vector<script_kind> kinds_;
+    std::size_t numbers_ = header_numbers;
+    bool has_tails_ = false;
+    bool is_quick_ = false;
+    bool refusals_may_write_ = false;
+    mutable std::vector<window_pair> windows_; // the last answer, a rule
+};
+
+// How many numbers of a value a rule takes before the tails.
+std::size_t numbers_of(script_kind kind);
+
+// A bucket that a key never seen finds not full.
+inline bool starts_with_less(const rule& r) { return r.is_bucket() && r.initial < r.capacity; }
+
+// Rules that stand on their own, such as those another gateway wrote a value under.
+class detached_rules
+{
+public:
+    explicit detached_rules(std::vector<rule> rules) : group_(lineage_, 0, std::move(rules)), packed_(group_) {}
+    detached_rules(const detached_rules&) = delete;
+    detached_rules& operator=(const detached_rules&) = delete;
+
+    const packed_group& packed() const { return packed_; }
+
+private:
+    group_lineage lineage_;
+    rule_group group_;
+    packed_group packed_;
+};
+
+} // namespace headgate::limiter::redis

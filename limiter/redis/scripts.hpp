@@ -1,0 +1,32 @@
+// The Lua scripts, embedded at build time, and the ways to call them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace headgate::limiter::redis {
+
+struct script
+{
+    explicit script(std::string_view text);
+
+    std::string text;
+    std::string sha1; // 40 hexadecimal digits: what EVALSHA wants
+};
+
+const script& take_script();
+const script& correct_script();
+const script& replace_script();
+
+// By its digest, or with its whole text: what to send when Redis answers NOSCRIPT.
+enum class call_by
+{
+    digest,
+    text
+};
+
+// The beginning of a call; `keys` keys and `arguments` arguments must follow, each with append_word.
+void append_call(std::string& out, const script& s, call_by how, std::size_t keys, std::size_t arguments);
+
+} // namespace headgate::limiter::redis

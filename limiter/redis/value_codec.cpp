@@ -1,0 +1,165 @@
+// A value's bytes. lua/take.lua says how they are laid out.
+#include "limiter/core/sliding_log.hpp"
+#include "limiter/redis/key_value.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace headgate::limiter::redis {
+
+namespace {
+
+constexpr std::size_t record_numbers = 2, holder_numbers = 3;
+
+void decode_fixed(number_reader& from, const meter& m, script_kind kind, rule_state& to, std::uint64_t& tail)
+{
+    switch (kind) {
+    case script_kind::bucket: {
+        const auto us = from.number(), rest = from.number();
+        if (rest >= m.ticks_a_us)
+            from.fail();
+        const wide ticks = join(m, {us, rest});
+        to.words.resize(2);
+        std::memcpy(to.words.data(), &ticks, sizeof ticks);
+        return;
+    }
+    case script_kind::sliding_log:
+        tail = from.number();
+        to.words = {tail, from.number()};
+        return;
+    case script_kind::in_flight:
+        tail = from.number();
+        to.words.resize(1);
+        return;
+    default:
+        to.words.resize(numbers_of(kind));
+        for (auto& word : to.words)
+            word = from.number();
+    }
+}
+
+// Records in order of time, none of them empty, as many as the limit at the most; their costs are the sum.
+void decode_log(number_reader& from, const meter& m, std::uint64_t records, rule_state& to)
+{
+    if (records > m.limits.count)
+        return static_cast<void>(from.fail());
+    const auto sum = to.words[1];
+    to.words.resize(m.max_words());
+    std::uint64_t total = 0, latest = 0;
+    for (std::uint64_t i = 0; i < records && !from.failed(); ++i) {
+        const auto when = from.number(), cost = from.number();
+        if (when < latest || cost == 0 || cost > sum - total)
+            return static_cast<void>(from.fail());
+        total += cost;
+        latest = when;
+        to.words[sliding_log::header_words + 2 * i] = when;
+        to.words[sliding_log::header_words + 2 * i + 1] = cost;
+    }
+    if (total != sum)
+        from.fail();
+}
+
+void decode_holders(number_reader& from, std::uint64_t holders, rule_state& to)
+{
+    for (std::uint64_t i = 0; i < holders && !from.failed(); ++i) {
+        held_slots h;
+        h.holder = from.number();
+        h.count = from.number();
+        h.expires = from.moment();
+        to.words[0] = std::min(to.words[0] + h.count, max_use);
+        to.holders.push_back(h);
+    }
+}
+
+void put(std::string& out, std::uint64_t n)
+{
+    char bytes[number_bytes];
+    number_writer(bytes).number(n);
+    out.append(bytes, number_bytes);
+}
+
+void encode_fixed(std::string& out, const meter& m, script_kind kind, const rule_state& s)
+{
+    if (kind == script_kind::bucket) {
+        wide ticks;
+        std::memcpy(&ticks, s.words.data(), sizeof ticks);
+        const auto t = split(m, ticks);
+        put(out, t.us);
+        put(out, t.rest);
+    } else if (kind == script_kind::sliding_log) {
+        const sliding_log::ring log{const_state(s.words)};
+        put(out, log.size());
+        put(out, log.sum());
+    } else if (kind == script_kind::in_flight) {
+        put(out, s.holders.size());
+    } else {
+        for (const auto word : s.words)
+            put(out, word);
+    }
+}
+
+void encode_tail(std::string& out, script_kind kind, const rule_state& s)
+{
+    if (kind == script_kind::sliding_log) {
+        const sliding_log::ring log{const_state(s.words)};
+        for (std::size_t i = 0; i < log.size(); ++i) {
+            put(out, static_cast<std::uint64_t>(log.when(i)));
+            put(out, log.cost(i));
+        }
+    }
+    for (const auto& h : s.holders) {
+        put(out, h.holder);
+        put(out, h.count);
+        put(out, to_number(h.expires));
+    }
+}
+
+} // namespace
+
+std::optional<std::uint64_t> fingerprint_in(std::string_view value)
+{
+    number_reader from(value);
+    const auto fingerprint = from.number();
+    if (from.failed() || fingerprint == 0 || value.size() % number_bytes != 0 ||
+        value.size() < header_numbers * number_bytes)
+        return {};
+    return fingerprint;
+}
+
+std::optional<key_value> decode(const packed_group& group, std::string_view value)
+{
+    number_reader from(value);
+    if (from.number() != group.fingerprint())
+        return {};
+    key_value out;
+    out.last = from.moment();
+    out.blocked_until = from.moment();
+    out.rules.resize(group.size());
+    std::vector<std::uint64_t> tails(group.size());
+    for (std::size_t i = 0; i < group.size(); ++i)
+        decode_fixed(from, group.limits(i), group.kind(i), out.rules[i], tails[i]);
+    for (std::size_t i = 0; i < group.size() && !from.failed(); ++i) {
+        if (group.kind(i) == script_kind::sliding_log)
+            decode_log(from, group.limits(i), tails[i], out.rules[i]);
+        else if (group.kind(i) == script_kind::in_flight)
+            decode_holders(from, tails[i], out.rules[i]);
+    }
+    if (!from.at_end())
+        return {};
+    return out;
+}
+
+std::string encode(const packed_group& group, const key_value& value)
+{
+    std::string out;
+    put(out, group.fingerprint());
+    put(out, to_number(value.last));
+    put(out, to_number(value.blocked_until));
+    for (std::size_t i = 0; i < group.size(); ++i)
+        encode_fixed(out, group.limits(i), group.kind(i), value.rules[i]);
+    for (std::size_t i = 0; i < group.size(); ++i)
+        encode_tail(out, group.kind(i), value.rules[i]);
+    return out;
+}
+
+} // namespace headgate::limiter::redis

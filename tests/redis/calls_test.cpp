@@ -1,0 +1,371 @@
+// Calls of the scripts, one case at a time: their size, what they leave behind, and what they make of the unexpected.
+#include "limiter/redis/command.hpp"
+#include "limiter/redis/error_class.hpp"
+#include "tests/redis/redis_under_test.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+using namespace headgate::testing;
+using redis::call_status;
+
+namespace {
+
+const auto noon = start + 5h;
+
+rule minute(std::uint64_t n) { return named("minute", token_bucket(n, 60s, n)); }
+rule calendar_day(std::uint64_t n)
+{
+    auto r = named("day", fixed_window(n, 24h));
+    r.calendar = calendar_unit::day;
+    return r;
+}
+const std::vector<rule> all_kinds{minute(60),
+                                  named("hour", fixed_window(500, 1h)),
+                                  calendar_day(1'000),
+                                  named("first", fixed_window(500, 1h, window_align::first)),
+                                  named("sliding", sliding_window(500, 60s)),
+                                  named("log", sliding_log(50, 60s)),
+                                  named("open", concurrency(50))};
+
+// One take by the real script and the real clock.
+struct real_call
+{
+    explicit real_call(std::vector<rule> rules) : group(std::move(rules)) { connection.call({"FLUSHALL"}); }
+
+    std::string take(redis::call_by by)
+    {
+        command.clear();
+        append_take(command, {&part, 1}, how, by);
+        const auto reply = connection.call(command);
+        return {reply->str, reply->len};
+    }
+    redis::call_answer read(std::string_view reply) { return read_take(reply, {&part, 1}, how, said, decisions); }
+
+    redis::detached_rules group;
+    redis_connection connection{shared_server()};
+    redis::asked_part part{&group.packed(), "hg:1:{api:user:12345678}", {}};
+    redis::take_options how{.guess = std::chrono::floor<microseconds>(std::chrono::system_clock::now())};
+    std::string command;
+    verdict said;
+    std::array<decision, max_decisions> decisions;
+};
+
+std::string file(const std::string& name)
+{
+    std::ifstream in(name);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+} // namespace
+
+TEST_CASE("redis calls: the scripts in the library are the files")
+{
+    CHECK(redis::take_script().text == file("limiter/redis/lua/take.lua"));
+    CHECK(redis::correct_script().text == file("limiter/redis/lua/correct.lua"));
+    CHECK(redis::replace_script().text == file("limiter/redis/lua/replace.lua"));
+    redis_connection c(shared_server());
+    for (const auto* s : {&redis::take_script(), &redis::correct_script(), &redis::replace_script()})
+        CHECK(c.text({"SCRIPT", "LOAD", s->text}) == s->sha1);
+}
+
+TEST_CASE("redis calls: two rules on one key take fewer than 250 bytes, there and back")
+{
+    for (const auto& day : {calendar_day(10'000), named("day", fixed_window(10'000, 24h))}) {
+        real_call c({named("minute", token_bucket(61, 60s, 61)), day});
+        REQUIRE(c.part.key.size() == 24);
+        c.take(redis::call_by::text);
+        const auto reply = c.take(redis::call_by::digest); // the key is known now: a whole state comes back
+        std::string framed;
+        redis::append_word(framed, reply);
+        CHECK(c.read(reply).status == call_status::done);
+        CHECK(c.command.size() + framed.size() < 250);
+        MESSAGE(c.command.size() << " bytes there, " << framed.size() << " back");
+    }
+}
+
+TEST_CASE("redis calls: by the real clock, and by its text when Redis does not know the script")
+{
+    real_call c(all_kinds);
+    c.connection.call({"SCRIPT", "FLUSH"});
+    CHECK(redis::classify(c.take(redis::call_by::digest)) == redis::error_class::no_script);
+    const auto first = c.read(c.take(redis::call_by::text));
+    const auto second = c.read(c.take(redis::call_by::digest));
+    CHECK(first.status == call_status::done);
+    CHECK(second.status == call_status::done);
+    CHECK(c.said.admitted);
+    CHECK(c.decisions[5].remaining == 48);
+    CHECK(second.now > first.now);
+    CHECK(std::chrono::abs(second.now - std::chrono::system_clock::now()) < 60s);
+}
+
+TEST_CASE("redis calls: once the buffer has grown it stays")
+{
+    real_call c({minute(60), calendar_day(100)});
+    append_take(c.command, {&c.part, 1}, c.how);
+    const auto capacity = c.command.capacity();
+    const auto* const at = c.command.data();
+    for (int i = 0; i < 100; ++i) {
+        c.command.clear();
+        append_take(c.command, {&c.part, 1}, c.how);
+    }
+    CHECK(c.command.capacity() == capacity);
+    CHECK(c.command.data() == at);
+}
+
+TEST_CASE("redis calls: every key has a time to live after every kind of call")
+{
+    redis_under_test s;
+    std::vector<rule> counting = all_kinds, starting = all_kinds;
+    for (auto& r : counting)
+        r.count_refused = true;
+    starting[0].initial = 0;
+    s.define("all", all_kinds, noon);
+    s.define("counting", counting, noon);
+    s.define("starting", starting, noon);
+    const auto check = [&](const char* what) {
+        CAPTURE(std::string(what));
+        CHECK(s.key_for_ever() == "");
+    };
+    const chain both{{"all", "a"}, {"counting", "a"}};
+    const auto said = s.take(both, noon);
+    CHECK(said.admitted);
+    check("take");
+    s.take({{"counting", "a", {99, 999, 9999, 999, 999, 99, 99}}}, noon);
+    check("refused, and counts");
+    CHECK_FALSE(s.take({{"starting", "s"}}, noon).admitted);
+    CHECK(s.value_of("starting", "s") != ""); // it fills from now on
+    check("refused, and starts with less");
+    s.give_back(both, said.charged_at, noon + 1s);
+    check("give back");
+    s.correct({"all", "a", {}}, {5, 5, 5, 5, 5, 5, 5}, noon, noon + 2s);
+    s.correct({"all", "new", {}}, {5, 5, 5, 5, 5, 5, 5}, noon, noon + 2s);
+    check("settle");
+    s.renew("all", "a", noon + 3s);
+    check("renew");
+    s.grant("all", "a", 3, noon + 3s);
+    s.reset("all", "a", noon + 3s);
+    s.block("all", "b", noon + 1h, noon + 3s);
+    s.unblock("all", "b", noon + 3s);
+    check("verbs");
+    s.define("all", {minute(7)}, noon);
+    s.take({{"all", "a"}}, noon + 4s);
+    CHECK(s.conversions > 0);
+    check("conversion");
+}
+
+TEST_CASE("redis calls: the time to live is until the key has recovered, and ten seconds")
+{
+    redis_under_test s;
+    s.define("bucket", {minute(60)}, noon);
+    s.define("log", {named("log", sliding_log(5, 90s))}, noon);
+    s.define("century", {named("c", fixed_window(5, 24h * 365 * 100))}, noon);
+    const auto check = [&](const std::string& group, std::chrono::milliseconds set) {
+        s.take({{group, "k"}}, noon);
+        const auto left = s.connection.number({"PTTL", s.key_of(group, "k")});
+        CHECK(left <= set.count());
+        CHECK(left > set.count() - 5'000);
+    };
+    check("bucket", 11'001ms);
+    check("log", 100'001ms);
+    check("century", 24h * 3'650); // ten years, whatever the rule says
+}
+
+TEST_CASE("redis calls: looking and being refused write nothing")
+{
+    redis_under_test s;
+    s.define("a", {minute(2), named("log", sliding_log(9, 60s))}, noon);
+    s.look({{"a", "k"}}, noon);
+    CHECK(s.value_of("a", "k") == "");
+    s.takes(2, {{"a", "k"}}, noon);
+    const auto before = s.value_of("a", "k");
+    CHECK_FALSE(s.take({{"a", "k"}}, noon + 1s).admitted);
+    s.look({{"a", "k"}}, noon + 2s);
+    s.take({{"a", "k", {0, 0}}}, noon + 2s);
+    CHECK(s.value_of("a", "k") == before);
+}
+
+TEST_CASE("redis calls: what is not ours is replaced, and nobody is locked out or let through for ever")
+{
+    redis_under_test s;
+    s.define("a", {minute(2)}, noon);
+    s.define("b", {minute(2), named("log", sliding_log(5, 60s)), named("open", concurrency(5))}, noon);
+    for (const std::string group : {"a", "b"}) {
+        const auto key = s.key_of(group, "k");
+        const auto good = [&] {
+            s.connection.call({"DEL", key});
+            s.take({{group, "k"}}, noon);
+            return s.value_of(group, "k");
+        }();
+        const std::string bad[] = {
+            "x",         std::string(20, '\0'),           std::string(21, '\0'), good + "x",
+            good + good, good.substr(0, good.size() - 1), good.substr(0, 21),    good.substr(0, 7)};
+        for (const auto& value : bad) {
+            CAPTURE(value.size());
+            // A multiple of 7 under no known fingerprint would be converted; nobody knows the rules of 0.
+            if (value == std::string(21, '\0'))
+                continue;
+            s.connection.call({"SET", key, value});
+            CHECK(s.takes(5, {{group, "k"}}, noon) == 2);
+            CHECK(s.key_for_ever() == "");
+            s.connection.call({"SET", key, value});
+            s.correct({group, "k", {}}, std::vector<std::uint64_t>(s.packed(group).size()), noon, noon);
+            CHECK(s.takes(5, {{group, "k"}}, noon) == 2);
+        }
+        s.connection.call({"DEL", key});
+        s.connection.call({"LPUSH", key, "x"});
+        CHECK(s.takes(5, {{group, "k"}}, noon) == 2);
+        CHECK(s.key_for_ever() == "");
+    }
+}
+
+TEST_CASE("redis calls: slots of a gateway that died are free when its time is over, and renewing keeps them")
+{
+    redis_under_test s;
+    s.define("a", {named("open", concurrency(5))}, noon);
+    const chain k{{"a", "k"}};
+    s.who = {1, 60s};
+    CHECK(s.takes(3, k, noon) == 3);
+    s.who = {2, 60s};
+    CHECK(s.takes(9, k, noon + 30s) == 2);
+    CHECK(s.look({{"a", "k", {0}}}, noon + 60s - 1us).decisions[0].remaining == 0);
+    CHECK(s.look({{"a", "k", {0}}}, noon + 60s).decisions[0].remaining == 3);
+    s.renew("a", "k", noon + 80s);
+    CHECK(s.look({{"a", "k", {0}}}, noon + 100s).decisions[0].remaining == 3);
+    s.who = {3, 60s};
+    s.give_back(k, noon, noon + 100s); // it holds nothing, and ends nothing of the others
+    CHECK(s.look({{"a", "k", {0}}}, noon + 100s).decisions[0].remaining == 3);
+    s.who = {2, 60s};
+    s.give_back(k, noon, noon + 100s);
+    CHECK(s.look({{"a", "k", {0}}}, noon + 100s).decisions[0].remaining == 4);
+    CHECK(s.look({{"a", "k", {0}}}, noon + 160s).decisions[0].remaining == 5);
+}
+
+TEST_CASE("redis calls: windows of a calendar end where it says, however wrong the gateway's guess of the time is")
+{
+    redis_under_test s;
+    s.wrong_guesses = true;
+    auto month = named("month", fixed_window(3, 24h));
+    month.calendar = calendar_unit::month;
+    s.define("a", {calendar_day(2), month}, noon);
+    const time_point evening = std::chrono::sys_days{std::chrono::year{2024} / 2 / 29} + 23h;
+    const chain k{{"a", "k"}};
+    CHECK(s.takes(5, k, evening) == 2);
+    CHECK(s.take(k, evening).retry_after == 1h);
+    CHECK(s.takes(5, k, evening + 1h - 1us) == 0);
+    CHECK(s.takes(5, k, evening + 1h) == 2); // a new month too
+    CHECK(s.take(k, evening + 25h).decisions[1].remaining == 0);
+}
+
+TEST_CASE("redis calls: the sliding window is exact where products pass 2^53")
+{
+    redis_under_test s;
+    std::mt19937_64 random(7);
+    int refused = 0;
+    for (int i = 0; i < 300; ++i) {
+        const auto period = 1 + static_cast<std::int64_t>(random() % 50'000'000'000'000); // to 19 months
+        const auto left = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(period));
+        const auto previous = (std::uint64_t{1} << 50) + random() % (std::uint64_t{1} << 50);
+        const auto fits = static_cast<std::uint64_t>(static_cast<wide>(previous) * left / period);
+        const auto limit = std::max<std::uint64_t>(2, fits + random() % 3); // one too few, just enough, one more
+        s.define("s", {named("s", sliding_window(limit, microseconds{period}))}, noon);
+        auto value = redis::fresh_value(s.packed("s"), noon);
+        const auto window = noon.time_since_epoch().count() / period * period;
+        value.rules[0].words = {static_cast<std::uint64_t>(window), previous, 0};
+        const time_point now{microseconds{window + period - left}};
+        value.last = time_point{};
+        s.connection.call({"SET", s.key_of("s", "k"), encode(s.packed("s"), value), "PX", "100000"});
+        const auto expected = judge(s.packed("s").limits(0), value.rules[0].words, now, 1);
+        const auto said = s.take({{"s", "k"}}, now); // throws when the script and the arithmetic disagree
+        CHECK(said.decisions[0] == expected);
+        refused += said.admitted ? 0 : 1;
+    }
+    CHECK(refused > 50);
+    CHECK(refused < 250);
+}
+
+TEST_CASE("redis calls: a reply that is not one is malformed, never a crash or a free pass")
+{
+    real_call c(all_kinds);
+    c.take(redis::call_by::text);
+    const auto good = c.take(redis::call_by::digest);
+    REQUIRE(c.read(good).status == call_status::done);
+    for (std::size_t n = 0; n < good.size(); ++n)
+        CHECK(c.read(good.substr(0, n)).status == call_status::malformed);
+    CHECK(c.read(good + '\0').status == call_status::malformed);
+    for (std::size_t i = 0; i < good.size(); ++i) {
+        auto altered = good;
+        altered[i] = '\xff';
+        c.said = {};
+        const auto got = c.read(altered);
+        for (std::size_t r = 0; got.status == call_status::done && r < all_kinds.size(); ++r)
+            CHECK(c.decisions[r].remaining <= c.decisions[r].limit);
+    }
+    auto lying = good;
+    lying[0] = '\0';
+    CHECK(c.read(lying).status == call_status::disagreement);
+    for (const char status : {'\x02', '\x03', '\x04', '\x05', '\xff'})
+        CHECK(c.read(status + good.substr(1, 7) + '\x09').status == call_status::malformed); // there is no such part
+    CHECK(redis::read_correct("").status == call_status::malformed);
+    CHECK(redis::read_correct(good).status == call_status::malformed);
+}
+
+TEST_CASE("redis calls: without memory Redis says so, and nothing is charged")
+{
+    redis_under_test s;
+    s.define("a", {minute(5)}, noon);
+    s.define("b", {minute(5)}, noon);
+    s.take({{"a", "k"}}, noon);
+    s.connection.call({"CONFIG", "SET", "maxmemory", "1"});
+    std::string error;
+    try {
+        s.take({{"a", "k"}, {"b", "k"}}, noon);
+    } catch (const std::runtime_error& e) {
+        error = e.what();
+    }
+    s.connection.call({"CONFIG", "SET", "maxmemory", "0"});
+    CHECK(redis::classify(error) == redis::error_class::out_of_memory);
+    CHECK(s.look({{"a", "k", {0}}}, noon).decisions[0].remaining == 4);
+    CHECK(s.look({{"b", "k", {0}}}, noon).decisions[0].remaining == 5);
+}
+
+TEST_CASE("redis calls: a key that changed meanwhile is not replaced")
+{
+    redis_under_test s;
+    const auto replace = [&](std::string_view before, std::string_view after) {
+        std::string command;
+        redis::append_replace(command, "k", before, after, std::chrono::milliseconds{60'000});
+        return s.connection.call(command)->integer;
+    };
+    CHECK(replace("x", "y") == 0);
+    CHECK(replace("", "y") == 1);
+    CHECK(replace("", "z") == 0);
+    CHECK(s.connection.text({"GET", "k"}) == "y");
+    CHECK(s.connection.number({"PTTL", "k"}) > 50'000);
+    CHECK(replace("y", "") == 1);
+    CHECK(s.connection.number({"EXISTS", "k"}) == 0);
+    s.connection.call({"LPUSH", "k", "x"});
+    CHECK(replace("", "z") == 0);
+}
+
+TEST_CASE("redis server: it can be stopped, started again and held")
+{
+    redis_server server;
+    {
+        redis_connection c(server);
+        c.call({"SET", "k", "v"});
+    }
+    server.stop();
+    CHECK_THROWS(redis_connection(server).call({"PING"}));
+    server.start();
+    redis_connection c(server);
+    CHECK(c.text({"GET", "k"}) == ""); // as after a crash
+    server.pause();
+    server.resume();
+    CHECK(c.text({"PING"}) == "PONG");
+}

@@ -1,0 +1,268 @@
+// Two implementations, one truth: random rules and schedules through the memory store and through Redis's Lua, which
+// must say the same of every call. rapidcheck prints the seed of a failure; RC_PARAMS="seed=... max_success=..."
+// repeats or widens a run.
+#include "tests/limiter/memory_under_test.hpp"
+#include "tests/redis/redis_under_test.hpp"
+#include "tests/support/schedule.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+using namespace headgate::testing;
+
+namespace {
+
+bool one_in(int n) { return in_range(0, n) == 0; }
+
+// A group may be overdrawn by corrections, or has long logs: a memory store's log that grows forgives what is above its
+// limit, which Redis's never does.
+rule any_redis_rule(const std::string& name, bool overdrawn)
+{
+    const auto kind = *rc::gen::elementOf(std::vector(std::begin(every_algorithm), std::end(every_algorithm)));
+    auto r = named(name, any_rule(kind));
+    if (one_in(6) && kind != algorithm::concurrency) {
+        const bool quick = one_in(2);
+        r.count = kind == algorithm::sliding_log ? 3 : quick ? 1'000'000 : 1;
+        r.period = quick ? microseconds{1s} : microseconds{24h * 30};
+    }
+    if (kind == algorithm::fixed_window && one_in(3)) {
+        r.align = window_align::clock;
+        r.calendar = *rc::gen::element(calendar_unit::day, calendar_unit::week, calendar_unit::month);
+    }
+    if (kind == algorithm::leaky_bucket && one_in(2))
+        r.delay_after = in_range<std::uint64_t>(0, 4);
+    while (redis::why_not_in_redis(r)) {
+        r.capacity = std::max<std::uint64_t>(1, r.capacity / 1'000);
+        r.initial = std::min(r.initial, r.capacity);
+    }
+    r.shadow = one_in(5);
+    r.count_refused = one_in(4);
+    r.unlimited = one_in(8);
+    if (kind == algorithm::sliding_log && overdrawn)
+        r.count = 1 + r.count % 4;
+    else if (kind == algorithm::sliding_log)
+        r.unlimited = false;
+    return r;
+}
+
+std::string text(const answer& a)
+{
+    std::ostringstream out;
+    out << (a.admitted ? "admitted" : "refused") << (a.blocked ? " blocked" : "") << (a.shadow_refused ? " shadow" : "")
+        << " retry " << a.retry_after.count() << " delay " << a.delay.count() << " at "
+        << a.charged_at.time_since_epoch().count();
+    for (const auto& d : a.decisions)
+        out << "\n    " << d;
+    return out.str();
+}
+
+// Farther away than Redis's numbers go.
+bool is_beyond(const answer& a)
+{
+    return std::any_of(a.decisions.begin(), a.decisions.end(),
+                       [](const decision& d) { return d.reset_after.count() > std::int64_t{1} << 51; });
+}
+
+struct charged
+{
+    ask what;
+    time_point at;
+};
+
+class twins
+{
+public:
+    explicit twins(bool wrong_guesses) : overdrawn_(one_in(2)), groups_(in_range(1, 4)), now_(any_start())
+    {
+        in_redis_.wrong_guesses = wrong_guesses;
+        for (int g = 0; g < groups_; ++g)
+            define("g" + std::to_string(g));
+    }
+
+    // False: a number has gone where Redis's cannot follow.
+    bool step_on(const step& s)
+    {
+        pause(s);
+        if (now_ > time_point{24h * 365 * 125})
+            return false;
+        forget_recovered();
+        const auto asked = a_chain(s);
+        switch (s.act) {
+        case 0:
+            return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
+        case 1:
+        case 2:
+            forget_recovered(); // looking may have evicted, and so may correcting
+            correct(s);
+            forget_recovered();
+            return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
+        case 3:
+            operate(s, asked[0]);
+            return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
+        default:
+            return take(asked, s.act > 6 && may_step_back(asked) ? now_ - microseconds{s.pace_by} : now_);
+        }
+    }
+    void check_ttls() { RC_ASSERT(in_redis_.key_for_ever() == ""); }
+
+private:
+    void define(const std::string& name)
+    {
+        auto& rules = rules_[name];
+        for (int n = in_range(1, 4), i = 0; i < n; ++i) {
+            rules.push_back(any_redis_rule("r" + std::to_string(i), overdrawn_));
+            if (groups_ > 1) // one part of a chain may evict the recovered key of another while it is judged
+                rules.back().initial = rules.back().capacity;
+        }
+        in_memory_.define(name, rules, now_);
+        in_redis_.define(name, rules, now_);
+    }
+
+    void pause(const step& s)
+    {
+        const auto& rules = rules_.at("g" + std::to_string(s.size_by % rules_.size()));
+        now_ = now_ + pause_before(s, rules[s.pace_by % rules.size()], wait_);
+    }
+    // The memory store has one moment for all keys, Redis one a key: time may step back where both know the same.
+    bool may_step_back(const chain& asked)
+    {
+        return std::all_of(asked.begin(), asked.end(), [&](const ask& a) {
+            const auto value = in_redis_.value_of(a.group, a.key);
+            return !value.empty() && redis::decode(in_redis_.packed(a.group), value).value().last == now_;
+        });
+    }
+
+    // The memory store evicts recovered keys when it likes to, and they start with `initial` again. Redis's time to
+    // live is real time, and does not come to pass here: help it.
+    void forget_recovered()
+    {
+        for (const auto& [group, _] : rules_) {
+            for (const char* key : {"a", "b"}) {
+                const auto bytes = in_redis_.value_of(group, key);
+                if (bytes.empty() || in_memory_.inspect(group, key, now_))
+                    continue;
+                const auto value = redis::decode(in_redis_.packed(group), bytes).value();
+                const auto keep = redis::time_to_live(in_redis_.packed(group), value, now_);
+                RC_ASSERT(keep <= 10'001ms); // nothing but the margin: it has recovered
+                in_redis_.connection.call({"DEL", redis_under_test::key_of(group, key)});
+            }
+        }
+    }
+
+    chain a_chain(const step& s)
+    {
+        chain asked;
+        for (const auto& [group, rules] : rules_) {
+            if (!asked.empty() && s.size_by % 3 == 0)
+                break;
+            ask a{group, s.size_by % 5 == 0 ? "b" : "a", {}};
+            const auto left = in_memory_.look({{group, a.key, std::vector<std::uint64_t>(rules.size())}}, now_);
+            for (std::size_t i = 0; i < rules.size(); ++i) {
+                const auto limit = rules[i].limit();
+                const auto cost = cost_of(s, limit, left.decisions[i].remaining);
+                a.costs.push_back(rules[i].unlimited ? std::min(cost, 3 * limit) : cost);
+            }
+            asked.push_back(std::move(a));
+        }
+        return asked;
+    }
+
+    bool take(const chain& asked, time_point at)
+    {
+        const auto said = in_memory_.take(asked, at);
+        if (!compare("take", asked, said, in_redis_.take(asked, at)))
+            return false;
+        wait_ = said.retry_after;
+        for (const auto& a : asked) {
+            if (said.admitted)
+                charged_.push_back({a, said.charged_at});
+        }
+        return true;
+    }
+
+    void correct(const step& s)
+    {
+        if (charged_.empty())
+            return;
+        const auto [what, at] = charged_[s.size_by % charged_.size()];
+        std::vector<std::uint64_t> actual;
+        if (s.pace_by % 3 != 0) {
+            for (std::size_t i = 0; i < what.costs.size(); ++i) {
+                const auto up = overdrawn_ && s.size % 2 == 0 ? rules_.at(what.group)[i].limit() / 2 + 1 : 0;
+                const auto most = std::min<std::uint64_t>(what.costs[i], std::uint64_t{1} << 50) + up;
+                actual.push_back(s.pace_by % (most + 1));
+            }
+        }
+        in_memory_.store.correct(in_memory_.parts_of({what})[0], actual, at, now_);
+        if (actual.empty())
+            in_redis_.give_back({what}, at, now_);
+        else
+            in_redis_.correct(what, actual, at, now_);
+    }
+
+    void operate(const step& s, const ask& a)
+    {
+        const auto n = std::uint64_t{s.size_by % 5};
+        forget_recovered(); // looking may have evicted
+        if (s.pace_by % 4 == 0) {
+            RC_ASSERT(in_memory_.grant(a.group, a.key, n, now_) == in_redis_.grant(a.group, a.key, n, now_));
+        } else if (s.pace_by % 4 == 1) {
+            const auto until = now_ + microseconds{s.size_by % 3'000'000};
+            RC_ASSERT(in_memory_.block(a.group, a.key, until, now_) == in_redis_.block(a.group, a.key, until, now_));
+        } else if (s.pace_by % 4 == 2) {
+            RC_ASSERT(in_memory_.unblock(a.group, a.key, now_) == in_redis_.unblock(a.group, a.key, now_));
+        } else if (s.pace_by % 16 == 3) {
+            RC_ASSERT(in_memory_.reset(a.group, a.key, now_) == in_redis_.reset(a.group, a.key, now_));
+        }
+    }
+
+    bool compare(const char* what, const chain& asked, const answer& memory, const answer& in_lua)
+    {
+        if (is_beyond(memory) || is_beyond(in_lua))
+            return false;
+        if (memory.admitted == in_lua.admitted && memory.blocked == in_lua.blocked &&
+            memory.shadow_refused == in_lua.shadow_refused && memory.retry_after == in_lua.retry_after &&
+            memory.delay == in_lua.delay && memory.charged_at == in_lua.charged_at &&
+            memory.decisions == in_lua.decisions)
+            return true;
+        std::ostringstream out;
+        for (const auto& a : asked) {
+            out << a.group << ' ' << a.key << '\n';
+            for (std::size_t i = 0; i < a.costs.size(); ++i) {
+                const auto& r = rules_.at(a.group)[i];
+                out << "    cost " << a.costs[i] << (r.shadow ? " shadow" : "")
+                    << (r.count_refused ? " count_refused" : "") << (r.unlimited ? " unlimited" : "") << ' ';
+                showValue(r, out);
+                out << '\n';
+            }
+        }
+        out << what << " now " << now_.time_since_epoch().count() << "\nmemory " << text(memory) << "\nredis  "
+            << text(in_lua);
+        RC_FAIL(out.str());
+        return false;
+    }
+
+    bool overdrawn_;
+    int groups_;
+    time_point now_;
+    microseconds wait_{0};
+    std::map<std::string, std::vector<rule>> rules_;
+    std::vector<charged> charged_;
+    memory_under_test in_memory_{1'000}; // one shard
+    redis_under_test in_redis_;
+};
+
+} // namespace
+
+TEST_CASE("one truth: Redis's Lua and the memory store say the same of every call")
+{
+    const bool holds = rc::check("the same answers", [] {
+        twins both(one_in(4));
+        for (const auto& s : any_schedule()) {
+            if (!both.step_on(s))
+                break;
+        }
+        both.check_ttls();
+    });
+    CHECK(holds);
+}

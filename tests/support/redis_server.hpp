@@ -1,0 +1,41 @@
+// A real redis-server of a test's own: no files but its socket, in a folder of its own, gone with the test.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace headgate::testing {
+
+class redis_server
+{
+public:
+    // Starts it and waits until it answers; `options` as redis-server takes them: {"--maxmemory", "10mb"}. Throws when
+    // it does not come up.
+    explicit redis_server(std::vector<std::string> options = {});
+    ~redis_server();
+    redis_server(const redis_server&) = delete;
+    redis_server& operator=(const redis_server&) = delete;
+
+    std::string socket_path() const { return folder_ / "redis.sock"; }
+    int port() const { return port_; } // on 127.0.0.1
+    pid_t pid() const { return pid_; }
+
+    // Everything it knew is gone after a stop, as after a crash.
+    void start();
+    void stop(); // SIGKILL
+    // It keeps its connections and does not answer (SIGSTOP), until it goes on.
+    void pause();
+    void resume();
+
+private:
+    bool answers() const;
+
+    std::filesystem::path folder_;
+    std::vector<std::string> options_;
+    int port_ = 0;
+    pid_t pid_ = -1;
+};
+
+} // namespace headgate::testing
