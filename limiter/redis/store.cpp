@@ -73,10 +73,8 @@ void store::publish(const packed_group& rules)
 task<void> store::publish_later(std::string key, std::string description)
 {
     const auto keep = link_;
-    const auto write = [&](std::string& out) {
-        append_command(out, {"SET", key, description, "EX", rules_lifetime};
+    const auto write = [&](std::string& out) { append_command(out, {"SET", key, description, "EX", rules_lifetime}); };
     co_await keep->ask(keep->turn_began(), write);
-    });
 }
 
 trouble store::trouble_of(const link::answer& got)

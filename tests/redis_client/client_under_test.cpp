@@ -1,0 +1,290 @@
+#include "tests/redis_client/client_under_test.hpp"
+
+#include "limiter/redis/command.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace headgate::testing {
+
+client_loop::client_loop(redis::link_options options)
+    : link(std::make_shared<redis::link>(io, sockets, names, std::move(options),
+                                         [this](redis::link::state, std::string_view why) { told.emplace_back(why); }))
+{
+    link->begin();
+}
+
+client_loop::~client_loop()
+{
+    link->stop();
+    sockets.stop();
+    io.restart();
+    io.run_for(std::chrono::seconds{5}); // everything that was under way ends
+}
+
+bool client_loop::run_until(const std::function<bool()>& done, std::chrono::milliseconds within)
+{
+    const auto end = std::chrono::steady_clock::now() + within;
+    while (!done()) {
+        if (std::chrono::steady_clock::now() >= end)
+            return false;
+        io.restart();
+        io.run_one_for(std::chrono::milliseconds{10});
+    }
+    return true;
+}
+
+bool client_loop::run(task<void> work)
+{
+    bool done = false;
+    sockets.begin_turn();
+    headgate::start([](task<void> inner, bool& ended) -> task<void> {
+        co_await inner;
+        ended = true;
+    }(std::move(work), done));
+    return run_until([&] { return done; });
+}
+
+std::string client_loop::ask(std::vector<std::string> words)
+{
+    std::string said;
+    const auto asking = [](client_loop& self, const std::vector<std::string>& all, std::string& out) -> task<void> {
+        const auto write = [&](std::string& to) {
+            redis::append_count(to, all.size());
+            for (const auto& word : all)
+                redis::append_word(to, std::string_view(word));
+        };
+        const auto got = co_await self.link->ask(self.link->turn_began(), write);
+        if (got.failed != redis::failure::none)
+            out = "(" + std::string(name_of(got.failed)) + ")";
+        else if (got.said().is_error())
+            out = "-" + std::string(got.said().text());
+        else if (got.said().is(redis::reply::kind::integer))
+            out = ":" + std::to_string(got.said().number());
+        else
+            out = std::string(got.said().text());
+    };
+    run(asking(*this, words, said));
+    return said;
+}
+
+redis::link_options options_for(const redis_server& server)
+{
+    redis::link_options options;
+    options.socket = server.socket_path();
+    options.timeout = std::chrono::seconds{30}; // only a failure meets it
+    return options;
+}
+
+redis_server& shared_server()
+{
+    static redis_server server;
+    return server;
+}
+
+namespace {
+
+// The script with its clock in the key `now`, as in tests/redis.
+redis::script with_test_clock(const redis::script& s)
+{
+    const std::string clock = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]\n";
+    auto text = s.text;
+    const auto at = text.find(clock);
+    if (at == text.npos)
+        throw std::runtime_error("the script does not read the clock in the one line that tests know");
+    text.replace(at, clock.size(), "local now = tonumber(redis.call('GET', 'now'))\n");
+    return redis::script(text);
+}
+
+} // namespace
+
+client_under_test::client_under_test()
+    : loop_(options_for(shared_server())), take_(with_test_clock(redis::take_script())),
+      correct_(with_test_clock(redis::correct_script())),
+      store_(loop_.link, {7, std::chrono::hours{24 * 365 * 140}}, redis::key_form::plain_when_short,
+             {&take_, &correct_, "now"})
+{
+    if (!loop_.run_until([&] { return loop_.link->now() == redis::link::state::ready; }))
+        throw std::runtime_error("no connection to redis-server: " + loop_.link->why());
+    loop_.ask({"FLUSHALL"});
+    loop_.ask({"SCRIPT", "FLUSH"}); // every test begins with NOSCRIPT
+}
+
+void client_under_test::must(task<redis::trouble> call)
+{
+    auto said = redis::trouble::confused;
+    const auto running = [](task<redis::trouble> inner, redis::trouble& out) -> task<void> { out = co_await inner; };
+    if (!loop_.run(running(std::move(call), said)))
+        throw std::runtime_error("no answer");
+    if (said != redis::trouble::none)
+        throw std::runtime_error(std::string(name_of(said)) + ": " + std::string(name_of(store_.last_error())));
+}
+
+void client_under_test::set_clock(time_point now)
+{
+    loop_.ask({"SET", "now", std::to_string(now.time_since_epoch().count())});
+}
+
+void client_under_test::define(const std::string& group, std::vector<rule> rules, time_point)
+{
+    std::lock_guard guard(one_at_a_time_);
+    auto to = std::make_shared<defined>();
+    to->lineage.name = group;
+    to->rules = std::make_unique<rule_group>(to->lineage, 0, std::move(rules));
+    former_.push_back(to); // at no address that another one had
+    groups_[group] = to;
+}
+
+answer client_under_test::ask_for(const chain& asked, time_point now, bool look)
+{
+    std::lock_guard guard(one_at_a_time_);
+    set_clock(now);
+    std::vector<part> parts;
+    for (const auto& a : asked)
+        parts.push_back({groups_.at(a.group)->rules.get(), a.key, a.costs});
+    std::vector<decision> said(max_decisions);
+    verdict v;
+    must(look ? store_.look(parts, said, v) : store_.take(parts, said, v));
+    std::size_t n = 0;
+    for (const auto& p : parts)
+        n += p.group->size();
+    said.resize(n);
+    return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(said)};
+}
+
+void client_under_test::correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
+                                time_point charged_at, time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    set_clock(now);
+    must(store_.correct(*groups_.at(asked.group)->rules, {under.rules.get(), asked.key, asked.costs}, actual,
+                        charged_at));
+}
+
+void client_under_test::give_back(const chain& asked, time_point charged_at, time_point now)
+{
+    for (const auto& a : asked)
+        correct(a, *groups_.at(a.group), {}, charged_at, now);
+}
+
+answer client_under_test::reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id)
+{
+    std::lock_guard guard(one_at_a_time_);
+    expire(now);
+    id = 0;
+    auto said = take(asked, now);
+    if (!said.admitted)
+        return said;
+    held kept{asked, {}, said.charged_at, now + lifetime};
+    for (const auto& a : asked)
+        kept.under.push_back(groups_.at(a.group));
+    id = ++last_reservation_;
+    reservations_.emplace(id, std::move(kept));
+    return said;
+}
+
+bool client_under_test::settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    const auto found = reservations_.find(id);
+    if (found == reservations_.end())
+        return false;
+    const auto kept = std::move(found->second);
+    reservations_.erase(found);
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < kept.asked.size(); ++i) {
+        const auto n = std::min(actual.size() - from, kept.under[i]->rules->size());
+        const auto at = actual.begin() + static_cast<std::ptrdiff_t>(from);
+        correct(kept.asked[i], *kept.under[i], {at, at + static_cast<std::ptrdiff_t>(n)}, kept.charged_at, now);
+        from += n;
+    }
+    return true;
+}
+
+void client_under_test::expire(time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    for (auto at = reservations_.begin(); at != reservations_.end();) {
+        const auto id = at->first;
+        const bool over = at->second.expires <= now;
+        ++at;
+        if (over)
+            settle(id, {}, now);
+    }
+}
+
+std::uint64_t client_under_test::grant(const std::string& group, const std::string& key, std::uint64_t n,
+                                       time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    if (!groups_.contains(group))
+        return 0;
+    set_clock(now);
+    std::uint64_t most = 0;
+    must(store_.grant(*groups_.at(group)->rules, key, n, most));
+    return most;
+}
+
+bool client_under_test::reset(const std::string& group, const std::string& key, time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    if (!groups_.contains(group))
+        return false;
+    set_clock(now);
+    bool found = false;
+    must(store_.reset(*groups_.at(group)->rules, key, found));
+    return found;
+}
+
+bool client_under_test::block(const std::string& group, const std::string& key, time_point until, time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    if (!groups_.contains(group))
+        return false;
+    set_clock(now);
+    bool done = false;
+    must(store_.block(*groups_.at(group)->rules, key, until - now, done));
+    return done;
+}
+
+bool client_under_test::unblock(const std::string& group, const std::string& key, time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    if (!groups_.contains(group))
+        return false;
+    set_clock(now);
+    bool found = false;
+    must(store_.unblock(*groups_.at(group)->rules, key, found));
+    return found;
+}
+
+std::optional<key_report> client_under_test::inspect(const std::string& group, const std::string& key, time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    std::optional<key_report> out;
+    if (!groups_.contains(group))
+        return out;
+    set_clock(now);
+    must(store_.inspect(*groups_.at(group)->rules, key, out));
+    return out;
+}
+
+std::vector<key_report> client_under_test::list(const std::string& group, const std::string& prefix, time_point now)
+{
+    std::lock_guard guard(one_at_a_time_);
+    std::vector<key_report> out;
+    if (!groups_.contains(group))
+        return out;
+    set_clock(now);
+    must(store_.list(*groups_.at(group)->rules, prefix, 1000, out));
+    return out;
+}
+
+const std::vector<named_limiter>& limiters_under_test()
+{
+    static const std::vector<named_limiter> all{
+        {"redis, over the client", [] { return std::make_unique<client_under_test>(); }}};
+    return all;
+}
+
+} // namespace headgate::testing

@@ -1,0 +1,90 @@
+// The asynchronous client behind the contract: one event loop, run until each question is answered.
+#pragma once
+
+#include "limiter/redis/store.hpp"
+#include "tests/contract/limiter_under_test.hpp"
+#include "tests/support/redis_server.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace headgate::testing {
+
+namespace redis = headgate::limiter::redis;
+
+// An event loop with a link on it.
+class client_loop
+{
+public:
+    explicit client_loop(redis::link_options options);
+    ~client_loop();
+
+    // Runs the loop until the task has ended. False when that takes longer than half a minute.
+    bool run(task<void> work);
+    // ... until `done` says so.
+    bool run_until(const std::function<bool()>& done, std::chrono::milliseconds within = std::chrono::seconds{30});
+    // Sends one command and returns the reply as text: "-ERR ...", ":1", "text", or "(timeout)".
+    std::string ask(std::vector<std::string> words);
+
+    asio::io_context io{1};
+    reactor sockets{io};
+    name_resolver names;
+    std::vector<std::string> told; // what the link said of itself
+    std::shared_ptr<redis::link> link;
+};
+
+redis::link_options options_for(const redis_server& server);
+redis_server& shared_server();
+
+class client_under_test : public limiter_under_test
+{
+public:
+    client_under_test();
+
+    void define(const std::string& group, std::vector<rule> rules, time_point now) override;
+    answer take(const chain& asked, time_point now) override { return ask_for(asked, now, false); }
+    answer look(const chain& asked, time_point now) override { return ask_for(asked, now, true); }
+    void give_back(const chain& asked, time_point charged_at, time_point now) override;
+    answer reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id) override;
+    bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) override;
+    void expire(time_point now) override;
+    std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) override;
+    bool reset(const std::string& group, const std::string& key, time_point now) override;
+    bool block(const std::string& group, const std::string& key, time_point until, time_point now) override;
+    bool unblock(const std::string& group, const std::string& key, time_point now) override;
+    std::optional<key_report> inspect(const std::string& group, const std::string& key, time_point now) override;
+    std::vector<key_report> list(const std::string& group, const std::string& prefix, time_point now) override;
+
+private:
+    struct defined
+    {
+        group_lineage lineage;
+        std::unique_ptr<rule_group> rules;
+    };
+    struct held
+    {
+        chain asked;
+        std::vector<std::shared_ptr<defined>> under;
+        time_point charged_at, expires;
+    };
+
+    answer ask_for(const chain& asked, time_point now, bool look);
+    void correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
+                 time_point charged_at, time_point now);
+    void set_clock(time_point now);
+    // Runs one verb; throws when Redis has trouble with it.
+    void must(task<redis::trouble> call);
+
+    std::recursive_mutex one_at_a_time_; // the loop is one thread's; several clients at once: store_test.cpp
+    client_loop loop_;
+    redis::script take_, correct_;
+    redis::store store_;
+    std::map<std::string, std::shared_ptr<defined>> groups_;
+    std::vector<std::shared_ptr<defined>> former_; // what a reservation was made under
+    std::map<reservation, held> reservations_;
+    reservation last_reservation_ = 0;
+};
+
+} // namespace headgate::testing

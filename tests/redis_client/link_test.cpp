@@ -1,0 +1,238 @@
+// The connection to Redis under faults: real servers where one can be made to misbehave, a scripted one where not.
+#include "limiter/redis/command.hpp"
+#include "tests/redis_client/client_under_test.hpp"
+
+#include <doctest/doctest.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace headgate;
+using namespace headgate::testing;
+using link_state = redis::link::state;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool becomes(client_loop& loop, link_state wanted)
+{
+    return loop.run_until([&] { return loop.link->now() == wanted; });
+}
+
+// Answers every connection with `act(fd)`, one after the other.
+class scripted_server
+{
+public:
+    explicit scripted_server(std::function<void(int)> act) : act_(std::move(act))
+    {
+        listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof at;
+        REQUIRE(::bind(listening_, reinterpret_cast<sockaddr*>(&at), size) == 0);
+        REQUIRE(::listen(listening_, 16) == 0);
+        ::getsockname(listening_, reinterpret_cast<sockaddr*>(&at), &size);
+        port = ntohs(at.sin_port);
+        thread_ = std::thread([this] {
+            for (;;) {
+                const int fd = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+                if (fd < 0)
+                    return;
+                act_(fd);
+                ::close(fd);
+            }
+        });
+    }
+    ~scripted_server()
+    {
+        ::shutdown(listening_, SHUT_RDWR);
+        thread_.join();
+        ::close(listening_);
+    }
+    std::uint16_t port = 0;
+
+private:
+    std::function<void(int)> act_;
+    int listening_ = -1;
+    std::thread thread_;
+};
+
+void say(int fd, std::string_view text) { static_cast<void>(::send(fd, text.data(), text.size(), MSG_NOSIGNAL)); }
+// What comes until it holds `end`, or the connection ends.
+std::string hear(int fd, std::string_view end)
+{
+    std::string all;
+    char bytes[4096];
+    while (all.find(end) == all.npos) {
+        const auto n = ::recv(fd, bytes, sizeof bytes, 0);
+        if (n <= 0)
+            break;
+        all.append(bytes, static_cast<std::size_t>(n));
+    }
+    return all;
+}
+// Takes the name of the client, as a server does that wants no password.
+void accept_login(int fd)
+{
+    hear(fd, "headgate\r\n");
+    say(fd, "+OK\r\n");
+}
+redis::link_options options_for_port(std::uint16_t port)
+{
+    redis::link_options options;
+    options.host = "127.0.0.1";
+    options.port = port;
+    options.timeout = 30s;
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("redis link: logs in, by password and by user, chooses its database and says its name")
+{
+    redis_server server({"--requirepass", "secret", "--user", "gate", "on", ">pw", "~*", "&*", "+@all"});
+    auto options = options_for_port(static_cast<std::uint16_t>(server.port()));
+    options.password = "secret";
+    options.database = 3;
+    client_loop first(options);
+    REQUIRE(becomes(first, link_state::ready));
+    CHECK(first.ask({"SET", "a", "1"}) == "OK");
+    CHECK(first.ask({"CLIENT", "GETNAME"}) == "headgate");
+
+    options.username = "gate";
+    options.password = "pw";
+    options.host = "localhost"; // a name, looked up
+    client_loop second(options);
+    REQUIRE(becomes(second, link_state::ready));
+    CHECK(second.ask({"ACL", "WHOAMI"}) == "gate");
+    CHECK(second.ask({"GET", "a"}) == "1");
+
+    options.password = "wrong";
+    client_loop third(options);
+    REQUIRE(becomes(third, link_state::waiting));
+    REQUIRE(!third.told.empty());
+    CHECK(third.told.back().find("the user or the password is wrong: WRONGPASS") == 0);
+    CHECK(third.ask({"PING"}) == "(unreachable)");
+}
+
+TEST_CASE("redis link: a thousand commands of one turn each get their own reply, and leave in few writes")
+{
+    client_loop loop(options_for(shared_server()));
+    REQUIRE(becomes(loop, link_state::ready));
+    int right = 0, ended = 0;
+    const auto echo = [](client_loop& in, int n, int& good, int& done) -> task<void> {
+        const auto text = "number " + std::to_string(n);
+        const auto write = [&](std::string& out) { redis::append_command(out, {"ECHO", text}); };
+        const auto got = co_await in.link->ask(in.link->turn_began(), write);
+        good += got.failed == redis::failure::none && got.said().text() == text ? 1 : 0;
+        ++done;
+    };
+    loop.sockets.begin_turn();
+    for (int i = 0; i < 1000; ++i)
+        headgate::start(echo(loop, i, right, ended));
+    CHECK(loop.run_until([&] { return ended == 1000; }));
+    CHECK(right == 1000);
+}
+
+TEST_CASE("redis link: a server that was killed is missed at once, and found again when it is back")
+{
+    redis_server server;
+    client_loop loop(options_for(server));
+    REQUIRE(becomes(loop, link_state::ready));
+    server.stop();
+    CHECK(loop.run_until([&] { return loop.link->now() == link_state::waiting; }));
+    CHECK(loop.ask({"PING"}) == "(unreachable)");
+    server.start();
+    REQUIRE(becomes(loop, link_state::ready));
+    CHECK(loop.ask({"PING"}) == "PONG");
+    CHECK(loop.link->seen().connected == 2);
+}
+
+TEST_CASE("redis link: nobody waits longer than the timeout, late replies reach nobody (M1)")
+{
+    redis_server server;
+    auto options = options_for(server);
+    options.timeout = 50ms;
+    options.failures_to_rest = 3;
+    options.probe_interval = 20ms;
+    client_loop loop(options);
+    REQUIRE(becomes(loop, link_state::ready));
+    server.pause();
+    for (int i = 0; i < 3; ++i) {
+        const auto began = std::chrono::steady_clock::now();
+        CHECK(loop.ask({"ECHO", "late"}) == "(timeout)");
+        CHECK(std::chrono::steady_clock::now() - began < 10s);
+    }
+    CHECK(loop.link->now() == link_state::resting);
+    CHECK(loop.ask({"PING"}) == "(unreachable)"); // at once
+    server.resume();
+    REQUIRE(becomes(loop, link_state::ready));
+    for (int i = 0; i < 50; ++i) {
+        const auto text = "fresh " + std::to_string(i);
+        CHECK(loop.ask({"ECHO", text}) == text);
+    }
+    CHECK(loop.link->seen().timeouts >= 3);
+}
+
+TEST_CASE("redis link: what is not Redis's protocol ends the connection, and nothing else (M6)")
+{
+    struct row
+    {
+        const char* what;
+        std::string bytes;
+        const char* why;
+    };
+    const row rows[] = {
+        {"garbage", "!what?\r\n", "does not speak Redis's protocol"},
+        {"a reply cut in the middle", "$10\r\nabc", "closed the connection"},
+        {"nesting without end", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+         "does not speak Redis's protocol"},
+        {"a number that is none", ":12x\r\n", "does not speak Redis's protocol"},
+        {"a text larger than any", "$900000000\r\n" + std::string(5 << 20, 'x'), "larger than any"},
+        {"two replies to one question", "+A\r\n+B\r\n", "nobody asked for"},
+    };
+    for (const auto& r : rows) {
+        CAPTURE(r.what);
+        scripted_server server([&](int fd) {
+            accept_login(fd);
+            hear(fd, "PING");
+            say(fd, r.bytes);
+            ::shutdown(fd, SHUT_WR);
+            hear(fd, "never");
+        });
+        client_loop loop(options_for_port(server.port));
+        REQUIRE(becomes(loop, link_state::ready));
+        loop.told.clear();
+        const auto said = loop.ask({"PING"});
+        CHECK((said == "(broken)" || said == "A"));
+        CHECK(loop.run_until([&] { return !loop.told.empty(); }));
+        CHECK_MESSAGE(loop.told.front().find(r.why) != std::string::npos, loop.told.front());
+        CHECK(becomes(loop, link_state::ready)); // a connection of its own, as good as new
+    }
+}
+
+TEST_CASE("redis link: replies that come a byte at a time are replies")
+{
+    scripted_server server([&](int fd) {
+        accept_login(fd);
+        hear(fd, "PING");
+        for (const char c : std::string_view("*2\r\n$5\r\nhello\r\n:-7\r\n")) {
+            say(fd, {&c, 1});
+            ::usleep(500);
+        }
+        hear(fd, "never");
+    });
+    client_loop loop(options_for_port(server.port));
+    REQUIRE(becomes(loop, link_state::ready));
+    bool right = false;
+    const auto asking = [](client_loop& in, bool& good) -> task<void> {
+        const auto write = [](std::string& out) { redis::append_command(out, {"PING"}); };
+        const auto got = co_await in.link->ask(in.link->turn_began(), write);
+        const auto said = got.said();
+        good = said.size() == 2 && said[0].text() == "hello" && said[1].number() == -7;
+    };
+    CHECK(loop.run(asking(loop, right)));
+    CHECK(right);
+}
