@@ -85,7 +85,6 @@ TEST_CASE("redis calls: two rules on one key take fewer than 250 bytes, there an
         redis::append_word(framed, reply);
         CHECK(c.read(reply).status == call_status::done);
         CHECK(c.command.size() + framed.size() < 250);
-        MESSAGE(c.command.size() << " bytes there, " << framed.size() << " back");
     }
 }
 

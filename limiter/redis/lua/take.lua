@@ -122,7 +122,7 @@ local NUMBERS =
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7'
 local parts, look = #KEYS, mode % 2 == 1
-local values, bytes, asked, states = {}, {}, {}, {}
+local chain = {}
 local blocked_until, tails = 0, false
 
 for p = 1, parts do
@@ -173,17 +173,17 @@ for p = 1, parts do
         end
     end
     tails = tails or b[1] % 16 >= 8
-    values[p], bytes[p], asked[p], states[p] = value, b, w, s
+    chain[p] = {value = value, bytes = b, asked = w, state = s, ending = false, text = '', said = ''}
 end
 
 -- First as if all will admit. When one refuses, the states are read again for what a refusal charges.
 local blocked = blocked_until > now
 local admitted = not blocked
 local writes = not look
-local endings, texts, told = {}, {}, {}
 for pass = 1, 2 do
     for p = 1, parts do
-        local value, b, w, s = values[p], bytes[p], asked[p], states[p]
+        local part = chain[p]
+        local value, b, w, s = part.value, part.bytes, part.asked, part.state
         local count, fresh, changed, ending = b[3], not value, false, now
         if fresh then
             s = {w[1], 0, 0}
@@ -428,8 +428,7 @@ for pass = 1, 2 do
                 i, j = i + 4, j + 1
             end
         end
-        states[p], texts[p], told[p] = s, text, said
-        endings[p] = changed and ending or false
+        part.state, part.text, part.said, part.ending = s, text, said, changed and ending
         if not (admitted or tails) and pass == 1 then
             break
         end
@@ -443,20 +442,20 @@ for pass = 1, 2 do
 end
 
 for p = 1, writes and parts or 0 do
-    local ending = endings[p]
-    if ending then
-        local s, count = states[p], bytes[p][3]
-        local ttl = ending - now
+    local part = chain[p]
+    if part.ending then
+        local s, count = part.state, part.bytes[3]
+        local ttl = part.ending - now
         ttl = (ttl - ttl % 1000) / 1000 + MARGIN + 1
         s[2] = now
-        redis.call('SET', KEYS[p], write(sub(NUMBERS, 1, 2 * count + 1), unpack(s, 1, count)) .. texts[p],
+        redis.call('SET', KEYS[p], write(sub(NUMBERS, 1, 2 * count + 1), unpack(s, 1, count)) .. part.text,
             'PX', ttl < LONGEST and ttl or LONGEST)
     end
 end
 
 local reply = write('<BI7', admitted and 1 or 0, now)
 for p = 1, parts do
-    local value = values[p]
-    reply = reply .. (value and '\1' .. sub(value, 15, 7 * bytes[p][3]) or '\0') .. (tails and told[p] or '')
+    local part = chain[p]
+    reply = reply .. (part.value and '\1' .. sub(part.value, 15, 7 * part.bytes[3]) or '\0') .. part.said
 end
 return reply
