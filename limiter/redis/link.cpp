@@ -274,7 +274,8 @@ task<bool> link::connect()
     error_code not_literal;
     std::vector<asio::ip::address> addresses{asio::ip::make_address(options_.host, not_literal)};
     if (not_literal) {
-        auto found = co_await lookup{names_, io_, options_.host, {}};
+        lookup asked{names_, io_, options_.host, {}}; // named: GCC 12 destroys an aggregate temporary twice
+        auto found = co_await asked;
         if (found.addresses.empty())
             why_ = "no address for " + options_.host + ": " + found.error;
         addresses = std::move(found.addresses);
