@@ -105,6 +105,8 @@ struct snapshot_config
 {
     std::string path;
     duration interval = 60s;
+
+    bool operator==(const snapshot_config&) const = default;
 };
 
 struct redis_tls_config
@@ -113,18 +115,24 @@ struct redis_tls_config
     std::string certificate; // our own, when the server asks
     std::string key;
     std::string server_name; // empty: the host
+
+    bool operator==(const redis_tls_config&) const = default;
 };
 
 struct breaker_config
 {
     std::uint64_t failures = 5;   // in a row, before it opens
     duration probe_interval = 1s; // one probe at a time while it is open
+
+    bool operator==(const breaker_config&) const = default;
 };
 
 struct lease_config
 {
     std::uint64_t share_percent = 10; // at most this share of what is left
     duration max_age = 1s;
+
+    bool operator==(const lease_config&) const = default;
 };
 
 struct store_config
@@ -145,6 +153,8 @@ struct store_config
     breaker_config breaker;
     std::optional<lease_config> lease;
     bool hash_keys = false; // principals reach Redis only as digests
+
+    bool operator==(const store_config&) const = default;
 };
 
 // ---- identity

@@ -27,6 +27,13 @@ struct finder
             visit(config.listeners[i], "listeners[" + std::to_string(i) + "]");
     }
     template <class Visit>
+    void each_redis(Visit visit)
+    {
+        for (const auto& [name, store] : config.stores)
+            if (store.type == store_type::redis)
+                visit(store, "stores." + name);
+    }
+    template <class Visit>
     void each_source(Visit visit)
     {
         for (const auto& [name, key] : config.keys)
@@ -57,10 +64,25 @@ const feature features[] = {
      [](finder& f) {
          f.each_listener([&](const auto& x, const auto& path) { f.at(x.proxy_protocol, path + ".proxy_protocol"); });
      }},
-    {"a Redis store",
+    {"Redis behind Sentinel or as a Cluster",
      [](finder& f) {
-         for (const auto& [name, store] : f.config.stores)
-             f.at(store.type == store_type::redis, "stores." + name);
+         f.each_redis(
+             [&](const auto& x, const auto& path) { f.at(x.url.shape != redis_url::topology::single, path + ".url"); });
+     }},
+    {"TLS to Redis",
+     [](finder& f) {
+         f.each_redis(
+             [&](const auto& x, const auto& path) { f.at(x.url.tls || x.tls, path + (x.tls ? ".tls" : ".url")); });
+     }},
+    {"counting locally while Redis does not answer (`on_outage: local`; `open` and `closed` work)",
+     [](finder& f) {
+         f.each_redis([&](const auto& x, const auto& path) {
+             f.at(x.outage == on_outage::local, f.given(path + ".on_outage") ? path + ".on_outage" : path);
+         });
+     }},
+    {"taking tokens ahead",
+     [](finder& f) {
+         f.each_redis([&](const auto& x, const auto& path) { f.at(x.lease.has_value(), path + ".lease"); });
      }},
     {"this source of a key",
      [](finder& f) {

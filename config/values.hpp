@@ -34,6 +34,7 @@ public:
     explicit secret(std::string value) : value_(std::move(value)) {}
     const std::string& reveal() const { return value_; }
     bool empty() const { return value_.empty(); }
+    bool operator==(const secret&) const = default;
 
 private:
     std::string value_;
@@ -102,6 +103,8 @@ struct redis_url
     std::string username;
     secret password;
     std::string text; // as written, with any password as ***
+
+    bool operator==(const redis_url&) const = default;
 };
 
 // `complaint` is empty on success; it never repeats what the operator wrote, the caller does that where it may.

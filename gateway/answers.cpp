@@ -68,7 +68,9 @@ task<bool> answer_error(session& client, exchange& x, http::http_error error)
         allow.append("\r\n");
         options.extra_fields = allow.view();
     }
-    if (error == http::http_error::missing_key) // RFC 9110 §15.5.2: a 401 says what it wants
+    if (error == http::http_error::store_unavailable)
+        options.extra_fields = "Retry-After: 1\r\n"; // it is asked again about as often
+    if (error == http::http_error::missing_key)      // RFC 9110 §15.5.2: a 401 says what it wants
         options.extra_fields = "WWW-Authenticate: ApiKey\r\n";
     if (error == http::http_error::bad_token)
         options.extra_fields = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n";

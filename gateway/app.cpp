@@ -40,7 +40,7 @@ app::app(config::gateway_config config)
     log_.use(setup_->config.log.access.path);
     const auto count = worker_count(setup_->config);
     for (unsigned i = 0; i < count; ++i)
-        workers_.push_back(std::make_unique<worker>(i, clock_, setup_, log_));
+        workers_.push_back(std::make_unique<worker>(i, clock_, setup_, log_, health_));
     for (const auto& from : setup_->config.listeners) {
         std::uint16_t port = 0;
         const auto caps = std::make_shared<connection_caps>(from.max_connections, from.max_connections_per_address);
@@ -102,6 +102,8 @@ readiness app::is_ready() const
     readiness state;
     if (draining_)
         state.reasons.push_back("draining");
+    for (const auto& [store, trouble] : health_.failing())
+        (trouble.refuses ? state.reasons : state.warnings).push_back("store " + store + ": " + trouble.why);
     // Limits still hold: a restart would forget what was used, clients notice nothing now.
     std::lock_guard guard(lock_);
     for (const auto& [store, error] : failing_snapshots_)

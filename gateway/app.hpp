@@ -8,6 +8,7 @@
 #include "gateway/log_writer.hpp"
 #include "gateway/metrics.hpp"
 #include "gateway/runtime.hpp"
+#include "gateway/store_health.hpp"
 #include "gateway/worker.hpp"
 #include "limiter/snapshot.hpp"
 
@@ -55,6 +56,7 @@ private:
     store_map stores_;
     std::shared_ptr<const runtime> setup_;
     log_writer log_;
+    store_health health_;
     std::vector<std::unique_ptr<worker>> workers_;
     gateway_metrics metrics_{workers_, log_};
     mutable std::mutex lock_;

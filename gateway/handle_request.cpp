@@ -97,7 +97,7 @@ task<bool> handle_request(session& client, exchange& x)
         error = find_route(x);
     if (error == http_error::none) {
         x.client = http::find_client_address(client.peer(), x.head().fields, x.setup->client_address);
-        error = limit_request(client, x);
+        error = co_await limit_request(client, x);
     }
     bool again = false;
     if (error != http_error::none) {

@@ -3,6 +3,7 @@
 #include "gateway/answers.hpp"
 #include "gateway/identify.hpp"
 #include "gateway/session.hpp"
+#include "gateway/shared_store.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -132,9 +133,10 @@ bool was_charged(const limit_outcome& limit, std::size_t decision)
     return limit.decisions[decision].admitted || limit.rules[decision]->count_refused;
 }
 
-// Corrects what each rule of the chain was charged to what `actual(terms, charged, told)` says.
+// Corrects what each rule of the chain was charged to what `actual(terms, charged, told)` says. In Redis that is done
+// later, by whoever is told: the request does not wait for it.
 template <class Actual>
-void correct(const asked_chain& asked, const exchange& x, limiter::time_point now, Actual actual)
+void correct(session& client, const asked_chain& asked, const exchange& x, limiter::time_point now, Actual actual)
 {
     std::array<std::uint64_t, limiter::max_rules_a_group> charged, corrected;
     auto decision = asked.first_decision;
@@ -150,24 +152,31 @@ void correct(const asked_chain& asked, const exchange& x, limiter::time_point no
             corrected[i] = counts ? actual(terms[i], part.costs[i], told) : 0;
         }
         const auto n = terms.size();
-        if (!std::equal(charged.begin(), charged.begin() + n, corrected.begin()))
-            asked.chain->store->correct({part.group, part.key, {charged.data(), n}}, {corrected.data(), n},
-                                        asked.charged_at, now);
+        if (std::equal(charged.begin(), charged.begin() + static_cast<std::ptrdiff_t>(n), corrected.begin()))
+            continue;
+        const limiter::part as_charged{part.group, part.key, {charged.data(), n}};
+        if (!asked.chain->is_shared())
+            asked.chain->store->correct(as_charged, {corrected.data(), n}, asked.charged_at, now);
+        else if (const auto shared = client.owner().store_of(x, *asked.chain))
+            shared->correct(x.setup, as_charged, {corrected.data(), n}, asked.charged_at);
     }
 }
 
-void give_back(exchange& x, std::size_t chains, limiter::time_point now)
+void give_back(session& client, exchange& x, std::size_t chains, limiter::time_point now)
 {
     for (const auto& asked : std::span(x.asked).first(chains))
-        correct(asked, x, now, [](const auto&...) { return std::uint64_t{0}; });
+        correct(client, asked, x, now, [](const auto&...) { return std::uint64_t{0}; });
 }
 
-// What earlier chains have told must not count what was given back to them.
+// What earlier chains have told must not count what was given back to them. One in Redis is not asked again for that:
+// it tells of one request too many.
 void say_what_is_left(exchange& x, std::size_t chains, limiter::time_point now)
 {
     constexpr std::array<std::uint64_t, limiter::max_rules_a_group> nothing{};
     std::array<limiter::decision, limiter::max_decisions> left;
     for (const auto& asked : std::span(x.asked).first(chains)) {
+        if (asked.chain->is_shared())
+            continue;
         auto at = asked.first_decision;
         for (std::size_t k = 0; k < asked.count; at += asked.judged[k++]->size()) {
             const auto n = asked.judged[k]->size();
@@ -184,16 +193,53 @@ void say_what_is_left(exchange& x, std::size_t chains, limiter::time_point now)
     }
 }
 
+// Keeps what a chain has said; false when it refuses, and then nobody before it was charged.
+bool keep_verdict(session& client, exchange& x, asked_chain& asked, limiter::verdict& said, limiter::time_point now)
+{
+    keep_decisions(asked, said, x);
+    if (said.shared_counters)
+        client.owner().counters().degraded.add();
+    if (said.admitted)
+        return true;
+    x.limit.refused = true;
+    x.limit.retry_after = said.retry_after;
+    client.owner().counters().limited.add();
+    x.limit.delay = {};
+    if (const auto before = x.limit.chains - 1; before > 0) {
+        give_back(client, x, before, now);
+        say_what_is_left(x, before, now);
+    }
+    x.asked_count = 0;
+    return false;
+}
+
+// Redis has no answer. The request passes uncounted by this chain, or not at all, as its rules say.
+http_error meet_outage(session& client, exchange& x, asked_chain& asked, limiter::time_point now)
+{
+    asked.count = 0; // nothing that is known of was taken
+    x.limit.degraded = true;
+    client.owner().counters().degraded.add();
+    if (!asked.chain->closed_in_outage)
+        return http_error::none;
+    give_back(client, x, x.limit.chains - 1, now);
+    x.asked_count = 0;
+    return http_error::store_unavailable;
+}
+
 } // namespace
 
-http_error limit_request(session& client, exchange& x)
+// Asks one chain after the other until one must be waited for: then nothing is returned, and it has been read.
+std::optional<http_error> limiting::now()
 {
     const auto& chains = x.route->chains;
-    if (chains.empty() || is_exempt(x))
-        return http_error::none;
-    x.key_text.clear();
-    const auto now = client.owner().clock().to_limiter(x.began);
-    for (std::size_t i = 0; i < chains.size(); ++i) {
+    if (x.limit.chains == 0) {
+        if (chains.empty() || is_exempt(x))
+            return http_error::none;
+        x.key_text.clear();
+    }
+    const auto moment = client.owner().clock().to_limiter(x.began);
+    while (x.limit.chains < chains.size()) {
+        const auto i = x.limit.chains;
         auto& asked = x.asked[i];
         if (const auto error = read_chain(*chains[i], x, asked); error != http_error::none) {
             point_at_keys(x, x.asked_count); // what was taken is settled and logged by them
@@ -203,25 +249,59 @@ http_error limit_request(session& client, exchange& x)
         point_at_keys(x, x.asked_count);
         if (asked.count == 0)
             continue;
-        auto said = asked.chain->store->take(asked.view(), now, std::span(x.limit.decisions).subspan(x.limit.count));
-        keep_decisions(asked, said, x);
-        if (said.shared_counters)
-            client.owner().counters().degraded.add();
-        if (said.admitted)
-            continue;
-        x.limit.refused = true;
-        x.limit.retry_after = said.retry_after;
-        client.owner().counters().limited.add();
-        x.limit.delay = {};
-        if (i > 0) {
-            give_back(x, i, now);
-            say_what_is_left(x, i, now);
-        }
-        x.asked_count = 0;
-        break;
+        if (asked.chain->is_shared())
+            return std::nullopt;
+        auto said = asked.chain->store->take(asked.view(), moment, std::span(x.limit.decisions).subspan(x.limit.count));
+        if (!keep_verdict(client, x, asked, said, moment))
+            break;
     }
-    tell_limits(x, now);
+    tell_limits(x, moment);
     return http_error::none;
+}
+
+task<http_error> limiting::later() { return ask_shared(client, x); }
+
+task<http_error> limiting::ask_shared(session& client, exchange& x)
+{
+    const auto moment = client.owner().clock().to_limiter(x.began);
+    for (;;) {
+        auto& asked = x.asked[x.limit.chains - 1];
+        const auto shared = client.owner().store_of(x, *asked.chain);
+        auto trouble = limiter::redis::trouble::unreachable;
+        limiter::verdict said;
+        if (shared) {
+            client.owner().metrics().of_store(shared->name()).decisions.add();
+            const auto room = std::span(x.limit.decisions).subspan(x.limit.count);
+            trouble = co_await shared->store().take(asked.view(), room, said);
+        }
+        if (trouble == limiter::redis::trouble::none) {
+            if (!keep_verdict(client, x, asked, said, moment)) {
+                tell_limits(x, moment);
+                co_return http_error::none;
+            }
+        } else {
+            if (shared)
+                shared->failed(trouble);
+            const auto error = meet_outage(client, x, asked, moment);
+            if (error != http_error::none)
+                co_return error;
+        }
+        const auto rest = limiting{client, x}.now();
+        if (rest)
+            co_return *rest;
+    }
+}
+
+void renew_slots(session& client, const exchange& x)
+{
+    for (const auto& asked : std::span(x.asked).first(x.asked_count)) {
+        const auto shared = asked.chain->is_shared() ? client.owner().store_of(x, *asked.chain) : nullptr;
+        for (std::size_t k = 0; shared && k < asked.count; ++k) {
+            const auto& terms = asked.from[k]->terms;
+            if (std::any_of(terms.begin(), terms.end(), [](const rule_terms& t) { return t.in_flight; }))
+                shared->renew(x.setup, *asked.parts[k].group, std::string(asked.parts[k].key));
+        }
+    }
 }
 
 void note_answer(exchange& x)
@@ -244,7 +324,7 @@ void settle_request(session& client, exchange& x)
     if (x.settles) {
         const auto now = client.owner().clock().now();
         for (const auto& asked : std::span(x.asked).first(x.asked_count)) {
-            correct(asked, x, now, [&](const rule_terms& terms, std::uint64_t charged, auto told) {
+            correct(client, asked, x, now, [&](const rule_terms& terms, std::uint64_t charged, auto told) {
                 return final_cost(terms, cost_of(terms, x), charged, told, x.outcome);
             });
         }
@@ -254,7 +334,7 @@ void settle_request(session& client, exchange& x)
 
 void give_back_request(session& client, exchange& x)
 {
-    give_back(x, x.asked_count, client.owner().clock().now());
+    give_back(client, x, x.asked_count, client.owner().clock().now());
     x.asked_count = 0;
 }
 

@@ -63,11 +63,18 @@ struct upstream_sums
     std::uint64_t open = 0, idle = 0, waiting = 0, failures = 0;
 };
 
+struct shared_store_sums
+{
+    std::uint64_t decisions = 0, failures = 0, lost_corrections = 0, is_ready = 0;
+    std::uint64_t timeouts = 0, reconnects = 0, late_replies = 0, conversions = 0, errors = 0;
+};
+
 struct sums
 {
     std::uint64_t open = 0, accepted = 0, refused = 0, begun = 0, finished = 0, degraded = 0;
     std::map<std::string, route_sums, std::less<>> routes;
     std::map<std::string, upstream_sums, std::less<>> upstreams;
+    std::map<std::string, shared_store_sums, std::less<>> shared_stores;
 
     void add(const worker& w)
     {
@@ -97,6 +104,18 @@ struct sums
             to.idle += from.idle.read();
             to.waiting += from.waiting.read();
             to.failures += from.failures.read();
+        });
+        w.metrics().each_store([this](std::string_view name, const shared_store_counters& from) {
+            auto& to = shared_stores[std::string(name)];
+            to.decisions += from.decisions.read();
+            to.failures += from.failures.read();
+            to.lost_corrections += from.lost_corrections.read();
+            to.is_ready += from.is_ready.read();
+            to.timeouts += from.timeouts.read();
+            to.reconnects += from.reconnects.read();
+            to.late_replies += from.late_replies.read();
+            to.conversions += from.conversions.read();
+            to.errors += from.errors.read();
         });
     }
 };
@@ -165,6 +184,31 @@ void show_connections(exposition& out, const sums& all)
         out.value(upstream.failures, {{"upstream", name}});
 }
 
+void show_shared_stores(exposition& out, const sums& all)
+{
+    const auto each = [&](std::string name, std::string help, MetricType type, std::uint64_t shared_store_sums::*what) {
+        out.family(std::move(name), std::move(help), type);
+        for (const auto& [store, sum] : all.shared_stores)
+            out.value(sum.*what, {{"store", store}});
+    };
+    using sum = shared_store_sums;
+    each("headgate_redis_decisions_total", "Chains asked of Redis.", MetricType::Counter, &sum::decisions);
+    each("headgate_redis_failures_total", "Questions to Redis that came to nothing. Their requests met on_outage.",
+         MetricType::Counter, &sum::failures);
+    each("headgate_redis_lost_corrections_total", "Refunds and settled costs that did not reach Redis.",
+         MetricType::Counter, &sum::lost_corrections);
+    each("headgate_redis_ready_workers", "Workers whose connection to Redis stands and answers.", MetricType::Gauge,
+         &sum::is_ready);
+    each("headgate_redis_timeouts_total", "Commands without a reply in time.", MetricType::Counter, &sum::timeouts);
+    each("headgate_redis_connections_total", "Connections made, the first of each worker included.",
+         MetricType::Counter, &sum::reconnects);
+    each("headgate_redis_late_replies_total", "Replies that came after their time, and were dropped.",
+         MetricType::Counter, &sum::late_replies);
+    each("headgate_redis_conversions_total", "Keys carried over to other limits.", MetricType::Counter,
+         &sum::conversions);
+    each("headgate_redis_errors_total", "Error replies.", MetricType::Counter, &sum::errors);
+}
+
 using named_stats = std::vector<std::pair<std::string, limiter::store_stats>>;
 
 void show_stores(exposition& out, const named_stats& stores)
@@ -210,6 +254,7 @@ std::vector<MetricFamily> gateway_metrics::Collect() const
     show_routes(out, all);
     show_connections(out, all);
     show_stores(out, stores);
+    show_shared_stores(out, all);
     out.one("headgate_degraded_total", "Requests judged by shared overflow counters.", MetricType::Counter,
             all.degraded);
     out.one("headgate_access_log_dropped_total", "Lines of the access log that could not be written.",

@@ -2,9 +2,11 @@
 
 #include "config/summary.hpp"
 #include "gateway/limit_fields.hpp"
+#include "limiter/redis/packed_group.hpp"
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 namespace headgate {
 
@@ -95,8 +97,9 @@ public:
                 values_.insert(value);
     }
 
-    void fill(chain_part& part, limiter::memory_store& store, const std::string& chain, const std::string& key,
-              limiter::time_point now)
+    // `define(rules, variants)` makes the group, in whatever store it belongs to.
+    template <class Define>
+    void fill(chain_part& part, const std::string& chain, Define define)
     {
         add({}, choose(group_, {}, nullptr)); // for everyone else
         part.by_plan = add_plans(nullptr);
@@ -108,7 +111,7 @@ public:
             if (!variant.empty())
                 variants.emplace(variant, std::move(chosen.rules));
         }
-        part.group = store.define(chain + "/" + key, std::move(rules), now, std::move(variants));
+        part.group = define(std::move(rules), std::move(variants));
         for (auto& [variant, chosen] : found_) {
             auto& ready = part.variants.emplace_back();
             ready.blocked = chosen.blocked;
@@ -220,20 +223,67 @@ std::size_t count_variants(const config::gateway_config& config)
     return sum;
 }
 
+std::vector<std::string> shared_store_names(const config::gateway_config& config)
+{
+    std::vector<std::string> names;
+    for (const auto& [name, store] : config.stores) {
+        if (store.type == config::store_type::redis)
+            names.push_back(name);
+    }
+    return names;
+}
+
+namespace {
+
+// One rule that must not be passed uncounted closes the whole chain: it is decided at once.
+bool is_closed_in_outage(const config::chain_config& chain, const config::store_config& store)
+{
+    return std::any_of(chain.rules.begin(), chain.rules.end(), [&](const config::rule_config& rule) {
+        return rule.outage.value_or(store.outage) == config::on_outage::closed;
+    });
+}
+
+void check_for_redis(const std::string& chain, const std::vector<limiter::rule>& rules)
+{
+    for (const auto& rule : rules) {
+        if (const auto why = limiter::redis::why_not_in_redis(rule))
+            throw std::runtime_error("chains." + chain + ": rule " + rule.name + ": " + *why);
+    }
+}
+
+} // namespace
+
 ready_chain make_chain(const std::string& name, const config::gateway_config& config, const ready_plans& plans,
                        store_map& stores, limiter::time_point now)
 {
     const auto& from = config.chains.at(name);
-    auto& store = stores[from.store];
-    if (!store)
-        store = std::make_unique<limiter::memory_store>(config.stores.at(from.store).max_keys);
-    ready_chain chain{.name = name, .store = store.get()};
+    const auto& kept_in = config.stores.at(from.store);
+    ready_chain chain{.name = name};
+    if (kept_in.type == config::store_type::redis) {
+        const auto shared = shared_store_names(config);
+        chain.shared_number =
+            static_cast<std::size_t>(std::find(shared.begin(), shared.end(), from.store) - shared.begin());
+        chain.closed_in_outage = is_closed_in_outage(from, kept_in);
+    } else {
+        auto& store = stores[from.store];
+        if (!store)
+            store = std::make_unique<limiter::memory_store>(kept_in.max_keys);
+        chain.store = store.get();
+    }
     for (const auto& group : group_by_key(from.rules)) {
         auto& part = chain.parts.emplace_back();
         for (const auto& key : group.front()->key)
             part.key.push_back(make_ready_key(config, key));
         say_who_may_have_overrides(part.key);
-        variant_maker(group, plans).fill(part, *store, name, joined(group.front()->key), now);
+        const auto group_name = name + "/" + joined(group.front()->key);
+        variant_maker(group, plans).fill(part, name, [&](auto rules, auto variants) {
+            if (chain.store)
+                return chain.store->define(group_name, std::move(rules), now, std::move(variants));
+            check_for_redis(name, rules);
+            for (const auto& [_, of_variant] : variants)
+                check_for_redis(name, of_variant);
+            return limiter::define_apart(group_name, std::move(rules), std::move(variants));
+        });
     }
     return chain;
 }

@@ -75,9 +75,16 @@ struct chain_part
 struct ready_chain
 {
     std::string name;
-    limiter::memory_store* store = nullptr;
+    limiter::memory_store* store = nullptr; // null: its counters are in Redis
+    std::size_t shared_number = 0;          // then: which of the runtime's shared stores
+    bool closed_in_outage = false;          // then: nobody passes while they cannot be asked
     std::vector<chain_part> parts;
+
+    bool is_shared() const { return store == nullptr; }
 };
+
+// The stores in Redis, in the order of their names: each worker has its connections under the same number.
+std::vector<std::string> shared_store_names(const config::gateway_config& config);
 
 // How many variants of rules a configuration makes: a store has room for so many.
 inline constexpr std::size_t most_variants = 20'000;

@@ -74,6 +74,9 @@ std::shared_ptr<const runtime> make_runtime(config::gateway_config config, store
         ready->upstreams.push_back({name, &upstream});
     }
 
+    for (const auto& name : shared_store_names(file))
+        ready->shared_stores.push_back({name, &file.stores.at(name)});
+
     ready->answers.emplace_back(file.answers);
     std::vector<http::route_pattern> patterns;
     for (const auto& from : file.routes) {

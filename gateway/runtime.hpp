@@ -47,6 +47,12 @@ struct ready_upstream
     const config::upstream_config* config = nullptr;
 };
 
+struct ready_shared_store
+{
+    std::string name;
+    const config::store_config* config = nullptr;
+};
+
 struct runtime
 {
     config::gateway_config config;
@@ -56,8 +62,9 @@ struct runtime
     std::map<std::string, ready_chain> chains;
     ready_plans plans;
     credentials verified_with;
-    std::deque<ready_exemption> exemptions; // stay where they are: routes point to them
-    std::vector<ready_upstream> upstreams;  // each worker has its connections under the same number
+    std::deque<ready_exemption> exemptions;        // stay where they are: routes point to them
+    std::vector<ready_upstream> upstreams;         // each worker has its connections under the same number
+    std::vector<ready_shared_store> shared_stores; // and so here
     http::client_address_rules client_address;
 
     runtime() = default;

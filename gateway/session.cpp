@@ -1,6 +1,7 @@
 #include "gateway/session.hpp"
 
 #include "gateway/handle_request.hpp"
+#include "gateway/limit.hpp"
 #include "gateway/listener.hpp"
 #include "gateway/upstream.hpp"
 #include "gateway/worker.hpp"
@@ -156,6 +157,12 @@ void session::await(waiting_for what, deadline_list& within)
 }
 
 void session::interrupt() { socket_.cancel(); }
+
+void session::renew_slots()
+{
+    if (x_ && x_->route)
+        headgate::renew_slots(*this, *x_);
+}
 
 bool session::is_reset()
 {

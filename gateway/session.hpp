@@ -48,6 +48,8 @@ public:
     // sending counts as gone too, for it must not keep a place that others wait for.
     task<bool> hold(std::chrono::microseconds time);
 
+    // The request under way, if there is one, goes on holding what it holds.
+    void renew_slots();
     // Ends whatever is waited for on the client's socket; nothing more can be read from it in good order.
     void interrupt();
     // The client has reset its connection: nobody will read an answer.

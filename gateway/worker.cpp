@@ -2,10 +2,12 @@
 
 #include "gateway/listener.hpp"
 #include "gateway/session.hpp"
+#include "gateway/shared_store.hpp"
 #include "gateway/upstream.hpp"
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <ctime>
 #include <random>
 
@@ -24,9 +26,10 @@ struct worker::session_list
     boost::intrusive::list<session, boost::intrusive::constant_time_size<false>> all;
 };
 
-worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log)
+worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log,
+               store_health& health)
     : number_(number), clock_(clock), io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO), reactor_(io_),
-      ticker_(io_.get_executor()), sessions_(std::make_unique<session_list>()), access_(log)
+      ticker_(io_.get_executor()), health_(health), sessions_(std::make_unique<session_list>()), access_(log)
 {
     adopt(std::move(setup));
     std::random_device device;
@@ -124,6 +127,39 @@ std::shared_ptr<upstream> worker::connections_to(const ready_upstream& wanted)
     return std::make_shared<upstream>(*this, wanted.name, *wanted.config);
 }
 
+std::shared_ptr<shared_store> worker::store_of(const exchange& x, const ready_chain& chain) const
+{
+    if (x.setup == setup_) [[likely]]
+        return shared_stores_[chain.shared_number];
+    // A reload came between: the store of that name, if there still is one.
+    const auto& name = x.setup->shared_stores[chain.shared_number].name;
+    const auto found = std::find_if(shared_stores_.begin(), shared_stores_.end(),
+                                    [&](const auto& known) { return known->name() == name; });
+    return found == shared_stores_.end() ? nullptr : *found;
+}
+
+// The connection that is open, when nothing about the store has changed.
+std::shared_ptr<shared_store> worker::store_for(const ready_shared_store& wanted)
+{
+    for (const auto& known : shared_stores_) {
+        if (known->name() == wanted.name && known->config() == *wanted.config)
+            return known;
+    }
+    return std::make_shared<shared_store>(*this, wanted.name, *wanted.config, health_);
+}
+
+// Redis gives back what a gateway holds in flight when it has not heard of it for a minute.
+void worker::renew_slots()
+{
+    constexpr std::chrono::seconds every{15};
+    const auto now = reactor_.turn_began();
+    if (shared_stores_.empty() || now - renewed_ < every)
+        return;
+    renewed_ = now;
+    for (auto& s : sessions_->all)
+        s.renew_slots();
+}
+
 void worker::start_thread()
 {
     thread_ = std::thread([this] {
@@ -160,6 +196,17 @@ task<void> worker::tick()
             shown.idle.set(known->states().idle_connections());
             shown.waiting.set(known->states().waiting());
         }
+        for (const auto& store : shared_stores_) {
+            auto& shown = metrics_.of_store(store->name());
+            const auto& link = store->store().connection();
+            shown.is_ready.set(link.now() == limiter::redis::link::state::ready ? 1 : 0);
+            shown.timeouts.set(link.seen().timeouts);
+            shown.reconnects.set(link.seen().connected);
+            shown.late_replies.set(link.seen().late_replies);
+            shown.conversions.set(store->store().seen().conversions);
+            shown.errors.set(store->store().seen().errors);
+        }
+        renew_slots();
         access_.tick(now);
     }
 }
@@ -169,6 +216,16 @@ void worker::adopt(std::shared_ptr<const runtime> next)
     std::vector<std::shared_ptr<upstream>> reached;
     for (const auto& wanted : next->upstreams)
         reached.push_back(wanted.config->echo ? nullptr : connections_to(wanted));
+    std::vector<std::shared_ptr<shared_store>> stores;
+    for (const auto& wanted : next->shared_stores)
+        stores.push_back(store_for(wanted));
+    for (auto& gone : shared_stores_) {
+        if (std::find(stores.begin(), stores.end(), gone) == stores.end())
+            gone->stop();
+    }
+    shared_stores_ = std::move(stores);
+    for (auto& kept : shared_stores_)
+        kept->store().forget_rules();
     upstreams_ = std::move(reached); // who still uses one that is gone keeps it until the end of its exchange
     setup_ = std::move(next);
     metrics_.adopt(*setup_);
@@ -200,6 +257,8 @@ void worker::stop()
             l->close();
         for (auto& s : sessions_->all)
             s.cut();
+        for (auto& store : shared_stores_)
+            store->stop();
         reactor_.stop();
     });
 }

@@ -26,6 +26,8 @@ namespace headgate {
 
 class session;
 class listener;
+class shared_store;
+class store_health;
 class upstream;
 
 struct worker_counters
@@ -42,7 +44,8 @@ struct worker_counters
 class worker
 {
 public:
-    worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log);
+    worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log,
+           store_health& health);
     ~worker();
 
     unsigned number() const { return number_; }
@@ -75,6 +78,8 @@ public:
     std::uint64_t any_up_to(std::uint64_t most);
     // The connections of the upstream that the request's route leads to; not for an echo.
     std::shared_ptr<upstream> upstream_of(const exchange& x);
+    // Where the chain's counters are, when they are in Redis; null when that is no longer configured.
+    std::shared_ptr<shared_store> store_of(const exchange& x, const ready_chain& chain) const;
     deadline_list& watch_list() { return deadlines_.list_for(std::chrono::seconds{1}); }
 
     // From any thread.
@@ -89,7 +94,9 @@ public:
 private:
     task<void> tick();
     std::shared_ptr<upstream> connections_to(const ready_upstream& wanted);
+    std::shared_ptr<shared_store> store_for(const ready_shared_store& wanted);
     void adopt(std::shared_ptr<const runtime> next);
+    void renew_slots();
 
     unsigned number_;
     const gateway_clock& clock_;
@@ -100,7 +107,10 @@ private:
     name_resolver names_; // tells io_ what it finds, so it goes first
     std::shared_ptr<const runtime> setup_;
     std::vector<std::unique_ptr<listener>> listeners_;
-    std::vector<std::shared_ptr<upstream>> upstreams_; // by the runtime's number; null: an echo
+    std::vector<std::shared_ptr<upstream>> upstreams_;         // by the runtime's number; null: an echo
+    std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the runtime's number
+    store_health& health_;
+    std::chrono::steady_clock::time_point renewed_{};
     std::vector<std::unique_ptr<exchange>> spare_;
     buffer_pool buffers_;
     struct session_list;

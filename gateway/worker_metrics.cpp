@@ -29,6 +29,8 @@ void worker_metrics::adopt(const runtime& next)
     std::erase_if(upstreams_, [&](const auto& known) { return !next.config.upstreams.contains(known.first); });
     for (const auto& [name, _] : next.config.upstreams)
         upstreams_[name];
+    for (const auto& store : next.shared_stores)
+        stores_[store.name]; // one that has gone may come back: counters never run backwards
     by_number_.clear();
     for (const auto& route : next.routes)
         by_number_.push_back(&routes_.find(route.name)->second);
@@ -66,6 +68,12 @@ void worker_metrics::count(const exchange& x, std::chrono::microseconds took)
         if (const auto rule = table.find(limit.rules[i]->name); rule != table.end())
             rule->second.add();
     }
+}
+
+shared_store_counters& worker_metrics::of_store(std::string_view name)
+{
+    const auto known = stores_.find(name);
+    return known == stores_.end() ? forgotten_store_ : known->second;
 }
 
 upstream_counters& worker_metrics::of_upstream(std::string_view name)

@@ -41,6 +41,15 @@ struct upstream_counters
     counter failures;
 };
 
+struct shared_store_counters
+{
+    counter decisions;        // asked of it
+    counter failures;         // questions that came to nothing, whatever they were
+    counter lost_corrections; // refunds and settled costs among them
+    counter is_ready;         // 1: connected and answering, as of the worker's last tick
+    counter timeouts, reconnects, late_replies, conversions, errors;
+};
+
 class worker_metrics
 {
 public:
@@ -48,6 +57,7 @@ public:
     void adopt(const runtime& next);
     void count(const exchange& x, std::chrono::microseconds took);
     upstream_counters& of_upstream(std::string_view name);
+    shared_store_counters& of_store(std::string_view name);
 
     // From any thread: visit(name, counters) for each.
     template <class Visit>
@@ -65,6 +75,13 @@ public:
         for (const auto& [name, counters] : upstreams_)
             visit(std::string_view(name), counters);
     }
+    template <class Visit>
+    void each_store(Visit visit) const
+    {
+        std::lock_guard guard(lock_);
+        for (const auto& [name, counters] : stores_)
+            visit(std::string_view(name), counters);
+    }
     static constexpr const char* no_route = "(none)"; // malformed, or nothing is configured for it
 
 private:
@@ -73,8 +90,10 @@ private:
     mutable std::mutex lock_; // over the shape of the tables; only the worker's thread changes it
     std::map<std::string, route_counters, std::less<>> routes_;
     std::map<std::string, upstream_counters, std::less<>> upstreams_;
+    std::map<std::string, shared_store_counters, std::less<>> stores_;
     route_counters unrouted_;
-    upstream_counters forgotten_;            // of a configuration that has been replaced
+    upstream_counters forgotten_; // of a configuration that has been replaced
+    shared_store_counters forgotten_store_;
     const runtime* adopted_ = nullptr;       // the one that by_number_ is for
     std::vector<route_counters*> by_number_; // as the runtime's routes
 };

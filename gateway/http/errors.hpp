@@ -58,6 +58,7 @@ enum class http_error : std::uint8_t
     internal,
     overloaded,
     draining,
+    store_unavailable, // and the rules say that nobody passes then
     // the upstream
     upstream_busy,
     upstream_unavailable,

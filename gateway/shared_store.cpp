@@ -1,0 +1,144 @@
+#include "gateway/shared_store.hpp"
+
+#include "gateway/store_health.hpp"
+#include "gateway/worker.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <random>
+
+namespace headgate {
+
+namespace {
+
+namespace redis = limiter::redis;
+
+// What a gateway that died held in flight is free again after this; one that lives renews it in time.
+constexpr std::chrono::seconds held_for{60};
+
+redis::link_options link_options_of(const config::store_config& from)
+{
+    redis::link_options to;
+    to.socket = from.url.socket;
+    if (!from.url.servers.empty()) {
+        to.host = from.url.servers.front().host;
+        to.port = from.url.servers.front().port;
+    }
+    to.username = from.username.empty() ? from.url.username : from.username;
+    to.password = from.password.empty() ? from.url.password.reveal() : from.password.reveal();
+    to.database = from.url.database;
+    to.timeout = from.timeout;
+    to.connect_timeout = from.connect_timeout;
+    to.failures_to_rest = static_cast<unsigned>(from.breaker.failures);
+    to.probe_interval = from.breaker.probe_interval;
+    return to;
+}
+
+std::uint64_t any_holder()
+{
+    std::random_device device;
+    return ((std::uint64_t{device()} << 32 | device()) & ((std::uint64_t{1} << 52) - 1)) + 1;
+}
+
+// In words for the log and for /readyz.
+std::string describe(redis::link::state state, std::string_view why)
+{
+    const auto because = why.empty() ? std::string() : ": " + std::string(why);
+    switch (state) {
+    case redis::link::state::connecting:
+        return "the connection broke" + because;
+    case redis::link::state::waiting:
+        return "cannot connect" + because;
+    case redis::link::state::resting:
+        return "left alone for now" + because;
+    default:
+        return {};
+    }
+}
+
+} // namespace
+
+shared_store::shared_store(worker& owner, std::string name, const config::store_config& config, store_health& health)
+    : worker_(owner), name_(std::move(name)), config_(config), health_(health),
+      store_(std::make_shared<redis::link>(
+                 owner.context(), owner.sockets(), owner.names(), link_options_of(config),
+                 [this, number = owner.number(), said = std::string()](redis::link::state state,
+                                                                       std::string_view why) mutable {
+                     if (state == redis::link::state::stopped)
+                         return;
+                     const auto words = describe(state, why);
+                     if (state == redis::link::state::ready)
+                         health_.answers(name_, number);
+                     else
+                         health_.fails(name_, number, {words, config_.outage == config::on_outage::closed});
+                     if (state == redis::link::state::ready)
+                         spdlog::info("store {}: connected to {}", name_, config_.url.text);
+                     else if (words != said) // attempt after attempt fails for the same reason: said once
+                         spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
+                     said = words;
+                 }),
+             redis::holder{any_holder(), held_for},
+             config.hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short)
+{
+    health_.fails(name_, owner.number(), {"not connected yet", config_.outage == config::on_outage::closed});
+    store_.connection().begin();
+}
+
+shared_store::~shared_store() { stop(); }
+
+void shared_store::stop()
+{
+    store_.connection().stop();
+    health_.answers(name_, worker_.number());
+}
+
+void shared_store::failed(redis::trouble why)
+{
+    worker_.metrics().of_store(name_).failures.add();
+    ++unlogged_;
+    const auto now = worker_.sockets().turn_began();
+    if (why == redis::trouble::unreachable || now - logged_ < std::chrono::seconds{1})
+        return; // the link has said why it is not there
+    logged_ = now;
+    const bool is_error = why == redis::trouble::refused;
+    spdlog::warn("store {}: {}{} ({} decisions since the last such line)", name_,
+                 is_error ? "Redis says " : "no decision: ", is_error ? name_of(store_.last_error()) : name_of(why),
+                 std::exchange(unlogged_, 0));
+}
+
+void shared_store::correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
+                           std::span<const std::uint64_t> actual, limiter::time_point charged_at)
+{
+    start(correct_now(std::move(rules), as_charged.group, std::string(as_charged.key),
+                      {as_charged.costs.begin(), as_charged.costs.end()}, {actual.begin(), actual.end()}, charged_at));
+}
+
+task<void> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void> rules,
+                                     const limiter::rule_group* group, std::string key,
+                                     std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
+                                     limiter::time_point charged_at)
+{
+    const auto keep = shared_from_this();
+    const limiter::part as_charged{group, key, charged};
+    const auto trouble = co_await store_.correct(*group, as_charged, actual, charged_at);
+    if (trouble != redis::trouble::none) {
+        worker_.metrics().of_store(name_).lost_corrections.add();
+        failed(trouble);
+    }
+}
+
+void shared_store::renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key)
+{
+    start(renew_now(std::move(rules), &group, std::move(key)));
+}
+
+task<void> shared_store::renew_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
+                                   std::string key)
+{
+    const auto keep = shared_from_this();
+    const auto trouble = co_await store_.renew(*group, key);
+    if (trouble != redis::trouble::none)
+        failed(trouble);
+}
+
+} // namespace headgate

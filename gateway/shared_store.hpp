@@ -1,0 +1,52 @@
+// One worker's side of a store that several gateways share: its connection to Redis, what it has asked and what came of
+// it. Made once and kept over reloads that do not change it.
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/counter.hpp"
+#include "limiter/redis/store.hpp"
+
+#include <memory>
+#include <string>
+
+namespace headgate {
+
+class worker;
+class store_health;
+
+class shared_store : public std::enable_shared_from_this<shared_store>
+{
+public:
+    shared_store(worker& owner, std::string name, const config::store_config& config, store_health& health);
+    ~shared_store();
+
+    const std::string& name() const { return name_; }
+    const config::store_config& config() const { return config_; }
+    limiter::redis::store& store() { return store_; }
+
+    // A question came to nothing: counted, and said in the log, once a second at the most.
+    void failed(limiter::redis::trouble why);
+
+    // Corrects later what was charged, whoever still cares; `rules` keeps what the part points to.
+    void correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
+                 std::span<const std::uint64_t> actual, limiter::time_point charged_at);
+    void renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key);
+
+    void stop();
+
+private:
+    task<void> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
+                           std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
+                           limiter::time_point charged_at);
+    task<void> renew_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key);
+
+    worker& worker_;
+    std::string name_;
+    config::store_config config_;
+    store_health& health_;
+    limiter::redis::store store_;
+    steady_time logged_{};
+    std::uint64_t unlogged_ = 0;
+};
+
+} // namespace headgate
