@@ -89,7 +89,7 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
     case script_kind::in_flight:
         out.number(by);
         out.number(how.who.id);
-        out.number(static_cast<std::uint64_t>(how.who.lifetime.count()));
+        out.number(to_number(how.who.lifetime));
         break;
     }
 }

@@ -80,6 +80,14 @@ inline std::uint64_t to_number(time_point t)
     return us > 0 ? capped(static_cast<std::uint64_t>(us)) : 0;
 }
 
+// At most 140 years, so that a moment that lies so far ahead is exact too.
+inline std::uint64_t to_number(microseconds span)
+{
+    constexpr auto most = std::uint64_t{1} << 52;
+    const auto us = span.count() > 0 ? static_cast<std::uint64_t>(span.count()) : 0;
+    return us < most ? us : most;
+}
+
 // A bucket's time in two numbers: whole microseconds, and what is left in ticks.
 struct bucket_time
 {

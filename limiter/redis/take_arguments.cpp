@@ -55,7 +55,7 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
             out.number(to_number(t));
     } else if (group.kind(i) == script_kind::in_flight) {
         out.number(how.who.id);
-        out.number(static_cast<std::uint64_t>(how.who.lifetime.count()));
+        out.number(to_number(how.who.lifetime));
     } else {
         out.number(static_cast<std::uint64_t>(r.period.count()));
     }
