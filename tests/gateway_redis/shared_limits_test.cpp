@@ -1,0 +1,97 @@
+// What rules can do in memory they can do in Redis: give back, settle, count what is in flight, change.
+#include "tests/gateway_redis/support.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace headgate::tests;
+
+namespace {
+
+const std::string hour = "algorithm: fixed_window, align: first, limit: ";
+
+} // namespace
+
+TEST_CASE("redis: a refusal in a later chain gives back what an earlier one took, in memory and in Redis")
+{
+    redis_server server;
+    running_gateway gateway(configuration(
+        server, {.rules = "      - { name: hour, key: user, " + hour + "5/hour }\n", .chains = "[ guard, api ]"}));
+    REQUIRE(wait_until_connected(gateway));
+    CHECK(ask_for(gateway, 50, "one").passed == 5);
+    const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
+    CHECK(field_of(said, "RateLimit").find("\"guard\";r=995") != std::string::npos);
+}
+
+TEST_CASE("redis: requests whose outcome does not count are given back")
+{
+    redis_server server;
+    raw_upstream up(always("HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nno"));
+    running_gateway gateway(configuration(
+        server, {.rules = "      - { name: hour, key: user, " + hour + "3/hour, outcome: { refund: [ 5xx ] } }\n",
+                 .upstream = "up: { servers: [ \"127.0.0.1:" + std::to_string(up.port()) + "\" ] }"}));
+    REQUIRE(wait_until_connected(gateway));
+    for (int i = 0; i < 12; ++i) {
+        CHECK(eventually([&] { // given back a moment after the answer
+            const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
+            return status_of(said) == 500;
+        }));
+    }
+}
+
+TEST_CASE("redis: requests in flight are counted over all gateways, and freed when they end")
+{
+    redis_server server;
+    std::mutex lock;
+    std::condition_variable changed;
+    bool may_answer = false;
+    raw_upstream up([&](raw_upstream& self, raw_connection& client) {
+        while (!self.read_request(client).empty()) {
+            std::unique_lock guard(lock);
+            changed.wait(guard, [&] { return may_answer; });
+            guard.unlock();
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    const shared_setup how{.rules = "      - { name: parallel, key: user, algorithm: concurrency, limit: 3 }\n",
+                           .upstream = "up: { servers: [ \"127.0.0.1:" + std::to_string(up.port()) + "\" ] }"};
+    running_gateway one(configuration(server, how)), two(configuration(server, how));
+    REQUIRE(wait_until_connected(one));
+    REQUIRE(wait_until_connected(two));
+    const std::string request = "GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\n\r\n";
+    std::vector<raw_connection> held;
+    for (int i = 0; i < 3; ++i) {
+        held.push_back((i % 2 ? two : one).connect());
+        held.back().send(request);
+    }
+    REQUIRE(eventually([&] { return count(up.received(), "GET /") == 3; }));
+    CHECK(ask_for(one, 1, "one").refused == 1);
+    CHECK(ask_for(two, 1, "one").refused == 1);
+    {
+        std::lock_guard guard(lock);
+        may_answer = true;
+    }
+    changed.notify_all();
+    for (auto& each : held)
+        CHECK(status_of(each.read_response()) == 200);
+    CHECK(eventually([&] { return ask_for(two, 1, "one").passed == 1; }));
+}
+
+TEST_CASE("redis: a reload with another limit counts what was used")
+{
+    redis_server server;
+    const auto with = [&](const std::string& limit) {
+        return configuration(server, {.rules = "      - { name: hour, key: user, " + hour + limit + " }\n"});
+    };
+    running_gateway gateway(with("10/hour"));
+    REQUIRE(wait_until_connected(gateway));
+    CHECK(ask_for(gateway, 12, "one").passed == 10);
+    gateway.reload(with("25/hour"));
+    REQUIRE(eventually([&] {
+        const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: other\r\nConnection: close\r\n\r\n");
+        return field_of(said, "RateLimit-Policy").find("q=25") != std::string::npos;
+    }));
+    auto after = ask_for(gateway, 20, "one");
+    after += ask_for(gateway, 20, "one");
+    CHECK(after.passed <= 15);
+    CHECK(after.passed >= 14); // a worker that has the old limit for another moment may have asked once more
+}

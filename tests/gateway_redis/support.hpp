@@ -1,0 +1,37 @@
+// Gateways that share a redis-server.
+#pragma once
+
+#include "tests/admin/support.hpp"
+#include "tests/support/redis_server.hpp"
+
+#include <string>
+
+namespace headgate::tests {
+
+using testing::redis_server;
+
+struct shared_setup
+{
+    std::string rules; // of the chain `api`, whose store is `shared`
+    std::string store_options = "timeout: 5s, on_outage: open";
+    std::string upstream = "up: { echo: true }";
+    std::string more = "";          // at the top
+    std::string chains = "[ api ]"; // of the one route
+    std::string login = "";         // user:password@
+    unsigned workers = 2;
+};
+std::string configuration(const redis_server& server, const shared_setup& how);
+
+// Until every worker's connection stands.
+bool wait_until_connected(running_gateway& gateway);
+
+struct tally
+{
+    int passed = 0, refused = 0, other = 0;
+    std::chrono::microseconds longest{0}; // from a request to its answer
+    tally& operator+=(const tally& more);
+};
+// `n` requests with one API key, over one connection, one after the other.
+tally ask_for(const running_gateway& gateway, int n, const std::string& key);
+
+} // namespace headgate::tests
