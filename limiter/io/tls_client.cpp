@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace headgate {
 

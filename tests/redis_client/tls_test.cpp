@@ -202,6 +202,21 @@ TEST_CASE("redis link, TLS: a server that takes the connection and says nothing 
     server.resume();
 }
 
+TEST_CASE("redis link, TLS: a link may be stopped in the middle of the handshake")
+{
+    authority ca;
+    tls_server server(ca, ca.issue(loopback));
+    server.pause();
+    client_loop loop(options_for_tls(server, {ca.ca(), {}, {}}));
+    CHECK(!loop.run_until([] { return false; }, 50ms)); // our hello is sent, nothing comes back
+    CHECK(loop.link->now() == link_state::connecting);
+    const auto began = std::chrono::steady_clock::now();
+    loop.link->stop();
+    CHECK(loop.run_until([&] { return loop.link.use_count() == 1; })); // nothing is under way any more
+    CHECK(std::chrono::steady_clock::now() - began < 10s);
+    server.resume();
+}
+
 TEST_CASE("redis link, TLS: a server that was killed is missed at once, and found again when it is back")
 {
     authority ca;

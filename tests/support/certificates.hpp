@@ -26,8 +26,7 @@ public:
     // The authority's own certificate.
     std::string ca() const { return folder_ / "ca.pem"; }
     const std::filesystem::path& folder() const { return folder_; }
-    // `names` as OpenSSL writes them: "DNS:localhost,IP:127.0.0.1". It was valid since a day before its end at the
-    // latest; a negative `lasts` makes one that has expired.
+    // `names` as OpenSSL writes them: "DNS:localhost,IP:127.0.0.1". A negative `lasts` makes one that has expired.
     files issue(const std::string& names, std::chrono::seconds lasts = std::chrono::hours{1});
 
 private:
