@@ -136,30 +136,41 @@ void link::finish(slot& of, failure failed)
 
 void link::on_turn_end()
 {
-    if (is_sending_ || out_.empty() || !socket_.is_open())
+    if (is_sending_ || !socket_.is_open() || unsent().empty())
         return;
-    std::string_view rest = out_, nothing;
-    const bool sound = socket_.send_now(rest, nothing);
-    out_.erase(0, out_.size() - rest.size());
-    if (!sound)
-        return close("the connection broke while commands were sent");
-    if (!out_.empty())
+    if (!send_some())
+        return end_sending();
+    if (!unsent().empty())
         start(send_rest());
+}
+
+// What the kernel takes at once. False: the connection is broken.
+bool link::send_some()
+{
+    auto& bytes = unsent();
+    std::string_view rest = bytes, nothing;
+    const bool sound = socket_.send_now(rest, nothing);
+    bytes.erase(0, bytes.size() - rest.size());
+    return sound;
+}
+
+void link::end_sending()
+{
+    if (tls_)
+        hear_last_words();
+    close("the connection broke while commands were sent");
 }
 
 task<void> link::send_rest()
 {
     const auto keep = shared_from_this();
     is_sending_ = true;
-    while (!out_.empty() && socket_.is_open()) {
+    while (socket_.is_open() && !unsent().empty()) {
         const auto ready = co_await socket_.until_writable();
         if (ready.error)
             break;
-        std::string_view rest = out_, nothing;
-        const bool sound = socket_.send_now(rest, nothing);
-        out_.erase(0, out_.size() - rest.size());
-        if (!sound) {
-            close("the connection broke while commands were sent");
+        if (!send_some()) {
+            end_sending();
             break;
         }
     }
@@ -177,7 +188,8 @@ task<void> link::read_replies()
                 why_ = got.error == asio::error::eof ? "the server closed the connection" : got.error.message();
             co_return;
         }
-        const bool sound = receive({in_.data(), got.bytes});
+        const std::string_view bytes(in_.data(), got.bytes);
+        const bool sound = tls_ ? receive_encrypted(bytes) : receive(bytes);
         if (!sound)
             co_return;
     }
@@ -221,6 +233,8 @@ void link::fail_all()
         finish(lost, failure::broken);
     }
     out_.clear();
+    if (tls_)
+        tls_->outgoing().clear();
 }
 
 void link::close(std::string_view why)
@@ -268,7 +282,7 @@ task<bool> link::connect()
             co_return false;
         }
         std::memcpy(to.sun_path, options_.socket.data(), options_.socket.size());
-        const bool made = co_await connect_to(AF_UNIX, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+        const bool made = co_await reach(AF_UNIX, reinterpret_cast<const sockaddr*>(&to), sizeof to);
         co_return made;
     }
     error_code not_literal;
@@ -282,11 +296,22 @@ task<bool> link::connect()
     }
     for (const auto& address : addresses) {
         const asio::ip::tcp::endpoint to(address, options_.port);
-        const bool made = co_await connect_to(to.protocol().family(), to.data(), static_cast<socklen_t>(to.size()));
+        const bool made = co_await reach(to.protocol().family(), to.data(), static_cast<socklen_t>(to.size()));
         if (made || state_ == state::stopped)
             co_return made;
     }
     co_return false;
+}
+
+task<bool> link::reach(int family, const sockaddr* to, socklen_t size)
+{
+    const auto until = std::chrono::steady_clock::now() + options_.connect_timeout;
+    bool made = co_await connect_to(family, to, size);
+    if (made && options_.tls)
+        made = co_await shake_hands(until);
+    if (made)
+        why_.clear(); // what was wrong with another address
+    co_return made;
 }
 
 task<bool> link::connect_to(int family, const sockaddr* to, socklen_t size)
@@ -312,17 +337,9 @@ task<bool> link::connect_to(int family, const sockaddr* to, socklen_t size)
     }
     if (made)
         co_return true;
-    is_late_ = false;
-    pause_.expires_after(options_.connect_timeout);
-    pause_.async_wait([this, keep = shared_from_this(), mine = ++attempt_](const error_code& cancelled) {
-        if (cancelled || attempt_ != mine)
-            return;
-        is_late_ = true;
-        socket_.cancel();
-    });
+    limit_time(std::chrono::steady_clock::now() + options_.connect_timeout);
     const auto done = co_await socket_.until_writable();
-    ++attempt_;
-    pause_.cancel();
+    lift_limit();
     int error = 0;
     socklen_t error_size = sizeof error;
     if (!done.error)
@@ -332,6 +349,25 @@ task<bool> link::connect_to(int family, const sockaddr* to, socklen_t size)
         co_return false;
     }
     co_return true;
+}
+
+// What waits for the socket goes on then, and is_late_ says why.
+void link::limit_time(steady_time until)
+{
+    is_late_ = false;
+    pause_.expires_at(until);
+    pause_.async_wait([this, keep = shared_from_this(), mine = ++attempt_](const error_code& cancelled) {
+        if (cancelled || attempt_ != mine)
+            return;
+        is_late_ = true;
+        socket_.cancel();
+    });
+}
+
+void link::lift_limit()
+{
+    ++attempt_;
+    pause_.cancel();
 }
 
 // False: why_ says what the server has against it, and the connection is closed.

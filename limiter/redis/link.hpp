@@ -7,6 +7,7 @@
 #include "limiter/io/io.hpp"
 #include "limiter/io/name_resolver.hpp"
 #include "limiter/io/task.hpp"
+#include "limiter/io/tls_client.hpp"
 #include "limiter/redis/reply.hpp"
 
 #include <chrono>
@@ -26,14 +27,17 @@ struct link_options
     std::uint16_t port = 6379;
     std::string socket; // not empty: a Unix socket instead
 
+    std::shared_ptr<const tls_context> tls; // null: plain text
+    std::string tls_name;                   // what the server's certificate must be for; empty: the host
+
     std::string username; // empty: the default user
     std::string password; // empty: no login
     unsigned database = 0;
     std::string client_name = "headgate";
 
-    std::chrono::microseconds timeout{20'000}; // of a command
-    std::chrono::microseconds connect_timeout{1'000'000};
-    unsigned failures_to_rest = 5; // timeouts in a row before the server is left alone
+    std::chrono::microseconds timeout{20'000};            // of a command
+    std::chrono::microseconds connect_timeout{1'000'000}; // of a connection, with its TLS handshake
+    unsigned failures_to_rest = 5;                        // timeouts in a row before the server is left alone
     std::chrono::microseconds probe_interval{1'000'000};
     std::size_t most_pending = 10'000; // commands without a reply; more are refused at once
 };
@@ -132,15 +136,28 @@ private:
     void finish(slot& of, failure failed);
 
     void on_turn_end() override;
+    std::string& unsent() { return tls_ ? encrypted() : out_; }
+    bool send_some();
+    void end_sending();
     task<void> send_rest();
 
     task<void> run();
     task<bool> connect();
+    task<bool> reach(int family, const sockaddr* to, socklen_t size);
     task<bool> connect_to(int family, const sockaddr* to, socklen_t size);
+    void limit_time(steady_time until);
+    void lift_limit();
     task<void> log_in();
     task<bool> is_accepted(std::string command, std::string what);
     task<void> read_replies();
     bool receive(std::string_view bytes);
+    // With TLS (link_tls.cpp).
+    task<bool> shake_hands(steady_time until);
+    task<bool> exchange_hellos();
+    task<bool> send_hello();
+    std::string& encrypted();
+    bool receive_encrypted(std::string_view bytes);
+    void hear_last_words();
     void fail_all();
     void close(std::string_view why);
     task<void> pause(std::chrono::microseconds time);
@@ -160,6 +177,7 @@ private:
     listener told_;
 
     tcp_socket socket_;
+    std::unique_ptr<tls_session> tls_;     // of this connection, when it has one
     std::unique_ptr<reply_reader> reader_; // of this connection
     std::vector<char> in_;
     std::string out_; // commands, from the first byte that has not left

@@ -46,7 +46,8 @@ std::filesystem::path new_folder()
 
 } // namespace
 
-redis_server::redis_server(std::vector<std::string> options) : folder_(new_folder()), options_(std::move(options))
+redis_server::redis_server(std::vector<std::string> options, speaks on_port)
+    : folder_(new_folder()), options_(std::move(options)), on_port_(on_port)
 {
     port_ = free_port();
     try {
@@ -68,11 +69,14 @@ void redis_server::start()
 {
     if (pid_ > 0)
         return;
-    std::vector<std::string> words{"redis-server", "--port",     std::to_string(port_),
+    const bool is_plain = on_port_ == speaks::plain_text;
+    std::vector<std::string> words{"redis-server", "--port",     std::to_string(is_plain ? port_ : 0),
                                    "--bind",       "127.0.0.1",  "--unixsocket",
                                    socket_path(),  "--dir",      folder_,
                                    "--save",       "",           "--appendonly",
                                    "no",           "--loglevel", "warning"};
+    if (!is_plain)
+        words.insert(words.end(), {"--tls-port", std::to_string(port_)});
     words.insert(words.end(), options_.begin(), options_.end());
     std::vector<char*> arguments;
     for (auto& word : words)

@@ -11,15 +11,20 @@ namespace headgate::testing {
 class redis_server
 {
 public:
+    enum class speaks
+    {
+        plain_text,
+        tls // with certificates among the options
+    };
     // Starts it and waits until it answers; `options` as redis-server takes them: {"--maxmemory", "10mb"}. Throws when
     // it does not come up.
-    explicit redis_server(std::vector<std::string> options = {});
+    explicit redis_server(std::vector<std::string> options = {}, speaks on_port = speaks::plain_text);
     ~redis_server();
     redis_server(const redis_server&) = delete;
     redis_server& operator=(const redis_server&) = delete;
 
     std::string socket_path() const { return folder_ / "redis.sock"; }
-    int port() const { return port_; } // on 127.0.0.1
+    int port() const { return port_; } // on 127.0.0.1, the only one; the socket always speaks plain text
     pid_t pid() const { return pid_; }
 
     // Everything it knew is gone after a stop, as after a crash.
@@ -34,6 +39,7 @@ private:
 
     std::filesystem::path folder_;
     std::vector<std::string> options_;
+    const speaks on_port_;
     int port_ = 0;
     pid_t pid_ = -1;
 };
