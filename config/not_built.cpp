@@ -69,11 +69,6 @@ const feature features[] = {
          f.each_redis(
              [&](const auto& x, const auto& path) { f.at(x.url.shape != redis_url::topology::single, path + ".url"); });
      }},
-    {"TLS to Redis",
-     [](finder& f) {
-         f.each_redis(
-             [&](const auto& x, const auto& path) { f.at(x.url.tls || x.tls, path + (x.tls ? ".tls" : ".url")); });
-     }},
     {"counting locally while Redis does not answer (`on_outage: local`; `open` and `closed` work)",
      [](finder& f) {
          f.each_redis([&](const auto& x, const auto& path) {

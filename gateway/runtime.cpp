@@ -48,6 +48,14 @@ http::header_edits make_edits(const config::header_edit& from)
 
 } // namespace
 
+std::shared_ptr<const tls_context> make_tls(const config::store_config& store)
+{
+    if (!store.url.tls)
+        return nullptr;
+    const auto files = store.tls.value_or(config::redis_tls_config{});
+    return std::make_shared<const tls_context>(tls_client_files{files.ca, files.certificate, files.key});
+}
+
 std::shared_ptr<const runtime> make_runtime(config::gateway_config config, store_map& stores, limiter::time_point now)
 {
     auto ready = std::make_shared<runtime>();
@@ -75,7 +83,7 @@ std::shared_ptr<const runtime> make_runtime(config::gateway_config config, store
     }
 
     for (const auto& name : shared_store_names(file))
-        ready->shared_stores.push_back({name, &file.stores.at(name)});
+        ready->shared_stores.push_back({name, &file.stores.at(name), make_tls(file.stores.at(name))});
 
     ready->answers.emplace_back(file.answers);
     std::vector<http::route_pattern> patterns;

@@ -10,6 +10,7 @@
 #include "gateway/http/router.hpp"
 #include "gateway/ready_answers.hpp"
 #include "gateway/ready_chain.hpp"
+#include "limiter/io/tls_client.hpp"
 
 #include <deque>
 #include <map>
@@ -51,7 +52,11 @@ struct ready_shared_store
 {
     std::string name;
     const config::store_config* config = nullptr;
+    std::shared_ptr<const tls_context> tls; // null: plain text
 };
+
+// What TLS to this store needs; null when it has none. Throws in words that name the file.
+std::shared_ptr<const tls_context> make_tls(const config::store_config& store);
 
 struct runtime
 {

@@ -16,9 +16,12 @@ namespace redis = limiter::redis;
 // What a gateway that died held in flight is free again after this; one that lives renews it in time.
 constexpr std::chrono::seconds held_for{60};
 
-redis::link_options link_options_of(const config::store_config& from)
+redis::link_options link_options_of(const ready_shared_store& store)
 {
+    const auto& from = *store.config;
     redis::link_options to;
+    to.tls = store.tls;
+    to.tls_name = from.tls ? from.tls->server_name : std::string();
     to.socket = from.url.socket;
     if (!from.url.servers.empty()) {
         to.host = from.url.servers.front().host;
@@ -58,10 +61,10 @@ std::string describe(redis::link::state state, std::string_view why)
 
 } // namespace
 
-shared_store::shared_store(worker& owner, std::string name, const config::store_config& config, store_health& health)
-    : worker_(owner), name_(std::move(name)), config_(config), health_(health),
+shared_store::shared_store(worker& owner, const ready_shared_store& from, store_health& health)
+    : worker_(owner), name_(from.name), config_(*from.config), health_(health),
       store_(std::make_shared<redis::link>(
-                 owner.context(), owner.sockets(), owner.names(), link_options_of(config),
+                 owner.context(), owner.sockets(), owner.names(), link_options_of(from),
                  [this, number = owner.number(), said = std::string()](redis::link::state state,
                                                                        std::string_view why) mutable {
                      if (state == redis::link::state::stopped)
@@ -78,7 +81,7 @@ shared_store::shared_store(worker& owner, std::string name, const config::store_
                      said = words;
                  }),
              redis::holder{any_holder(), held_for},
-             config.hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short)
+             from.config->hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short)
 {
     health_.fails(name_, owner.number(), {"not connected yet", config_.outage == config::on_outage::closed});
     store_.connection().begin();

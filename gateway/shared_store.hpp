@@ -13,11 +13,12 @@ namespace headgate {
 
 class worker;
 class store_health;
+struct ready_shared_store;
 
 class shared_store : public std::enable_shared_from_this<shared_store>
 {
 public:
-    shared_store(worker& owner, std::string name, const config::store_config& config, store_health& health);
+    shared_store(worker& owner, const ready_shared_store& from, store_health& health);
     ~shared_store();
 
     const std::string& name() const { return name_; }

@@ -145,7 +145,7 @@ std::shared_ptr<shared_store> worker::store_for(const ready_shared_store& wanted
         if (known->name() == wanted.name && known->config() == *wanted.config)
             return known;
     }
-    return std::make_shared<shared_store>(*this, wanted.name, *wanted.config, health_);
+    return std::make_shared<shared_store>(*this, wanted, health_);
 }
 
 // Redis gives back what a gateway holds in flight when it has not heard of it for a minute.

@@ -1,5 +1,6 @@
 // What rules can do in memory they can do in Redis: give back, settle, count what is in flight, change.
 #include "tests/gateway_redis/support.hpp"
+#include "tests/support/certificates.hpp"
 
 #include <doctest/doctest.h>
 
@@ -94,4 +95,27 @@ TEST_CASE("redis: a reload with another limit counts what was used")
     after += ask_for(gateway, 20, "one");
     CHECK(after.passed <= 15);
     CHECK(after.passed >= 14); // a worker that has the old limit for another moment may have asked once more
+}
+
+TEST_CASE("redis: over TLS, with a certificate of our own; a server that cannot be trusted is an outage in words")
+{
+    headgate::testing::authority ours, theirs;
+    const auto certificate = ours.issue("IP:127.0.0.1"), mine = ours.issue("DNS:gateway");
+    redis_server server({"--tls-cert-file", certificate.certificate, "--tls-key-file", certificate.key,
+                         "--tls-ca-cert-file", ours.ca()},
+                        redis_server::speaks::tls);
+    const auto with = [&](const std::string& ca) {
+        return configuration("rediss://127.0.0.1:" + std::to_string(server.port()),
+                             {.rules = "      - { name: hour, key: user, " + hour + "5/hour }\n",
+                              .store_options = "timeout: 5s, on_outage: open, tls: { ca: \"" + ca +
+                                               "\", certificate: \"" + mine.certificate + "\", key: \"" + mine.key +
+                                               "\" }"});
+    };
+    running_gateway gateway(with(ours.ca()));
+    REQUIRE(wait_until_connected(gateway));
+    CHECK(ask_for(gateway, 9, "one").passed == 5);
+
+    running_gateway wary(with(theirs.ca()));
+    CHECK(eventually([&] { return ask_admin(wary, "/readyz").find("the server's certificate") != std::string::npos; }));
+    CHECK(ask_for(wary, 9, "one").passed == 9); // open
 }

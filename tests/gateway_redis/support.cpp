@@ -6,6 +6,11 @@ namespace headgate::tests {
 
 std::string configuration(const redis_server& server, const shared_setup& how)
 {
+    return configuration("redis://" + how.login + "127.0.0.1:" + std::to_string(server.port()) + "/0", how);
+}
+
+std::string configuration(const std::string& url, const shared_setup& how)
+{
     return "workers: " + std::to_string(how.workers) +
            "\n"
            "listeners: [ { address: 127.0.0.1:0 } ]\n"
@@ -13,8 +18,8 @@ std::string configuration(const redis_server& server, const shared_setup& how)
            "log: { access: { path: off } }\n"
            "stores:\n"
            "  local: { type: memory }\n"
-           "  shared: { type: redis, url: \"redis://" +
-           how.login + "127.0.0.1:" + std::to_string(server.port()) + "/0\", " + how.store_options +
+           "  shared: { type: redis, url: \"" +
+           url + "\", " + how.store_options +
            " }\n"
            "keys: { user: [ { header: X-API-Key } ] }\n" +
            how.more +

@@ -21,6 +21,7 @@ struct shared_setup
     unsigned workers = 2;
 };
 std::string configuration(const redis_server& server, const shared_setup& how);
+std::string configuration(const std::string& url, const shared_setup& how);
 
 // Until every worker's connection stands.
 bool wait_until_connected(running_gateway& gateway);
