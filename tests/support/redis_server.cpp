@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <netinet/in.h>
 #include <stdexcept>
 #include <sys/prctl.h>
@@ -57,6 +58,22 @@ redis_server::redis_server(std::vector<std::string> options) : folder_(new_folde
     }
 }
 
+redis_server::redis_server(const as_sentinel& what, when starts) : folder_(new_folder()), is_sentinel_(true)
+{
+    port_ = free_port();
+    std::ofstream(folder_ / "conf") << "port " << port_ << "\nbind 127.0.0.1\nunixsocket " << socket_path() << "\ndir "
+                                    << folder_.string() << "\n"
+                                    << what.lines;
+    if (starts == when::later)
+        return;
+    try {
+        start();
+    } catch (...) {
+        std::filesystem::remove_all(folder_);
+        throw;
+    }
+}
+
 redis_server::~redis_server()
 {
     stop();
@@ -64,16 +81,24 @@ redis_server::~redis_server()
     std::filesystem::remove_all(folder_, ignored);
 }
 
-void redis_server::start()
+std::vector<std::string> redis_server::command_line() const
 {
-    if (pid_ > 0)
-        return;
+    if (is_sentinel_)
+        return {"redis-server", folder_ / "conf", "--sentinel"};
     std::vector<std::string> words{"redis-server", "--port",     std::to_string(port_),
                                    "--bind",       "127.0.0.1",  "--unixsocket",
                                    socket_path(),  "--dir",      folder_,
                                    "--save",       "",           "--appendonly",
                                    "no",           "--loglevel", "warning"};
     words.insert(words.end(), options_.begin(), options_.end());
+    return words;
+}
+
+void redis_server::start()
+{
+    if (pid_ > 0)
+        return;
+    auto words = command_line();
     std::vector<char*> arguments;
     for (auto& word : words)
         arguments.push_back(word.data());
