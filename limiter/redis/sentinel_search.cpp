@@ -69,7 +69,7 @@ task<bool> sentinel_master::seek()
     co_return false;
 }
 
-// Whom most of them name; several when there is no most. A single sentinel that has not heard the news names nobody.
+// Whom most of them name comes first: a single one may not have heard the news, or have heard them before the others.
 task<void> sentinel_master::ask_sentinels(std::vector<candidate>& out)
 {
     std::string silent;
@@ -81,10 +81,7 @@ task<void> sentinel_master::ask_sentinels(std::vector<candidate>& out)
     }
     if (out.empty() && trouble_.empty())
         trouble_ = "no sentinel answers: " + silent;
-    int most = 0;
-    for (const auto& each : out)
-        most = std::max(most, each.votes);
-    std::erase_if(out, [&](const candidate& each) { return each.votes < most; });
+    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.votes > b.votes; });
 }
 
 task<void> sentinel_master::ask_sentinel(std::size_t which, std::vector<candidate>& out)
@@ -156,6 +153,9 @@ task<bool> sentinel_master::is_master(std::shared_ptr<link> server)
     const auto write = [](std::string& out) { append_command(out, {"ROLE"}); };
     const auto got = co_await server->ask(server->turn_began(), write);
     const auto name = address_of(*server);
+    // A master that is slow is not given up for one that fewer sentinels name; the link knows when to leave it alone.
+    if (got.failed == failure::timeout && server == current_ && state_ == link::state::ready)
+        co_return true;
     if (got.failed != failure::none)
         trouble_ = name + ": ROLE: " + std::string(name_of(got.failed));
     else if (got.said().is_error())

@@ -70,9 +70,11 @@ sentinel_group::sentinel_group(std::size_t with_replicas, redis_server::when sen
     ask_server(primary, {"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
     for (std::size_t i = 0; i < with_replicas; ++i)
         replicas.push_back(std::make_unique<redis_server>(std::vector<std::string>{"--replicaof", "127.0.0.1", port}));
-    wait_for("the replicas do not follow the primary", [&] {
-        return count_of("state=online", ask_server(primary, {"INFO", "replication"})) == with_replicas;
-    });
+    ask_server(primary, {"SET", "followed", "1"});
+    for (const auto& each : replicas)
+        wait_for("the replicas do not follow the primary", [&] {
+            return ask_server(*each, {"GET", "followed"}) == "1";
+        });
     const std::string name = master_name;
     const redis_server::as_sentinel with{"sentinel monitor " + name + " 127.0.0.1 " + port + " 2\n" +
                                          "sentinel down-after-milliseconds " + name + " 500\n" +
