@@ -1,26 +1,18 @@
-// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked; of those
-// they name, the first that says itself that it is a master (ROLE) is taken, beginning with whom most name. They are
-// asked again when one of them announces a switch, when the link breaks or rests, when the server answers what a master
-// does not, and every second in any case. Another master gets a new link; who waits on the old one is told `broken`.
+// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked; of those they name, the
+// first that says itself that it is a master (ROLE) is taken, beginning with whom most name. They are asked again when
+// one of them announces a switch, when the link breaks or rests, when the server answers what a master does not, and
+// every second in any case. Another master gets a new link; who waits on the old one is told `broken`.
 //
 // A user of the servers needs the command ROLE; one of the sentinels SENTINEL, SUBSCRIBE and PING.
 #pragma once
 
 #include "limiter/redis/link_source.hpp"
+#include "limiter/redis/server_address.hpp"
 
 #include <optional>
 #include <vector>
 
 namespace headgate::limiter::redis {
-
-struct server_address
-{
-    std::string host;
-    std::uint16_t port = 0;
-
-    std::string text() const { return host + ":" + std::to_string(port); }
-    friend bool operator==(const server_address&, const server_address&) = default;
-};
 
 struct sentinel_options
 {

@@ -4,22 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 namespace headgate::limiter::redis {
 
 namespace {
-
-std::optional<server_address> read_address(std::string_view host, std::string_view port)
-{
-    server_address out{std::string(host), 0};
-    const auto end = port.data() + port.size();
-    const auto [at, error] = std::from_chars(port.data(), end, out.port);
-    if (host.empty() || error != std::errc{} || at != end || out.port == 0)
-        return std::nullopt;
-    return out;
-}
 
 bool is_at(const link& to, const server_address& at)
 {

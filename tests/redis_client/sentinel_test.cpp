@@ -287,6 +287,28 @@ TEST_CASE("redis sentinel: a primary that became a replica is never a yes; whoev
     CHECK(c.take_now(*many.rules, "one").admitted);
 }
 
+TEST_CASE("redis sentinel: a take that meets READONLY is asked of the next master, in its own time")
+{
+    sentinel_group group(0);
+    redis_server next;
+    const one_rule ten("api/user", 10);
+    client c(group);
+    REQUIRE(c.becomes_ready());
+    const auto began = steady::now(); // what a server says is looked into only every 100 ms
+    REQUIRE(c.loop.run_until([&] { return steady::now() - began > 300ms; }));
+    for (const auto& each : group.sentinels) {
+        REQUIRE(ask_server(*each, {"SENTINEL", "REMOVE", sentinel_group::master_name}) == "OK");
+        REQUIRE(ask_server(*each, {"SENTINEL", "MONITOR", sentinel_group::master_name, "127.0.0.1",
+                                   std::to_string(next.port()), "2"}) == "OK");
+    }
+    REQUIRE(ask_server(group.primary, {"REPLICAOF", "127.0.0.1", "1"}) == "OK");
+    const auto got = c.take_now(*ten.rules, "one");
+    CHECK(name_of(got.trouble) == "none");
+    CHECK(got.admitted);
+    CHECK(c.store.last_error() == redis::error_class::read_only);
+    CHECK(c.port() == next.port());
+}
+
 TEST_CASE("redis sentinel: no sentinel is there at the start: waiting, with a reason, until they come")
 {
     sentinel_group group(0, redis_server::when::later);
