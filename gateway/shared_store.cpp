@@ -2,6 +2,7 @@
 
 #include "gateway/store_health.hpp"
 #include "gateway/worker.hpp"
+#include "limiter/redis/sentinel.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -37,6 +38,25 @@ redis::link_options link_options_of(const ready_shared_store& store)
     return to;
 }
 
+std::shared_ptr<redis::link_source> make_links(worker& owner, const ready_shared_store& from,
+                                               redis::link::listener told)
+{
+    auto options = link_options_of(from);
+    const auto& url = from.config->url;
+    if (url.shape != config::redis_url::topology::sentinel)
+        return std::make_shared<redis::single_link>(std::make_shared<redis::link>(
+            owner.context(), owner.sockets(), owner.names(), std::move(options), std::move(told)));
+    redis::sentinel_options with{.master = url.master, .server = std::move(options)};
+    for (const auto& server : url.servers)
+        with.sentinels.push_back({server.host, server.port});
+    with.sentinel.timeout = with.server.connect_timeout;
+    with.sentinel.connect_timeout = with.server.connect_timeout;
+    with.sentinel.tls = with.server.tls;
+    with.sentinel.tls_name = with.server.tls_name;
+    return std::make_shared<redis::sentinel_master>(owner.context(), owner.sockets(), owner.names(), std::move(with),
+                                                    std::move(told));
+}
+
 std::uint64_t any_holder()
 {
     std::random_device device;
@@ -63,35 +83,50 @@ std::string describe(redis::link::state state, std::string_view why)
 
 shared_store::shared_store(worker& owner, const ready_shared_store& from, store_health& health)
     : worker_(owner), name_(from.name), config_(*from.config), health_(health),
-      store_(std::make_shared<redis::link>(
-                 owner.context(), owner.sockets(), owner.names(), link_options_of(from),
-                 [this, number = owner.number(), said = std::string()](redis::link::state state,
-                                                                       std::string_view why) mutable {
-                     if (state == redis::link::state::stopped)
-                         return;
-                     const auto words = describe(state, why);
-                     if (state == redis::link::state::ready)
-                         health_.answers(name_, number);
-                     else
-                         health_.fails(name_, number, {words, config_.outage == config::on_outage::closed});
-                     if (state == redis::link::state::ready)
-                         spdlog::info("store {}: connected to {}", name_, config_.url.text);
-                     else if (words != said) // attempt after attempt fails for the same reason: said once
-                         spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
-                     said = words;
-                 }),
+      store_(make_links(owner, from, [this](redis::link::state state, std::string_view why) { tell(state, why); }),
              redis::holder{any_holder(), held_for},
              from.config->hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short)
 {
     health_.fails(name_, owner.number(), {"not connected yet", config_.outage == config::on_outage::closed});
-    store_.connection().begin();
+    store_.links().begin();
+}
+
+void shared_store::tell(redis::link::state state, std::string_view why)
+{
+    if (state == redis::link::state::stopped)
+        return;
+    auto words = describe(state, why);
+    if (state == redis::link::state::ready) {
+        health_.answers(name_, worker_.number());
+        spdlog::info("store {}: connected to {}", name_, config_.url.text);
+    } else {
+        health_.fails(name_, worker_.number(), {words, config_.outage == config::on_outage::closed});
+        if (words != said_) // attempt after attempt fails for the same reason: said once
+            spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
+    }
+    said_ = std::move(words);
+}
+
+// Another master has a link of its own, which begins to count anew.
+shared_store::link_counters shared_store::count_links()
+{
+    if (const auto now = store_.links().generation(); now != generation_) {
+        generation_ = now;
+        before_.add(last_);
+        last_ = {};
+    }
+    const auto& seen = store_.links().current().seen();
+    last_ = {seen.timeouts, seen.connected, seen.late_replies};
+    auto sum = before_;
+    sum.add(last_);
+    return sum;
 }
 
 shared_store::~shared_store() { stop(); }
 
 void shared_store::stop()
 {
-    store_.connection().stop();
+    store_.links().stop();
     health_.answers(name_, worker_.number());
 }
 

@@ -198,11 +198,11 @@ task<void> worker::tick()
         }
         for (const auto& store : shared_stores_) {
             auto& shown = metrics_.of_store(store->name());
-            const auto& link = store->store().connection();
-            shown.is_ready.set(link.now() == limiter::redis::link::state::ready ? 1 : 0);
-            shown.timeouts.set(link.seen().timeouts);
-            shown.reconnects.set(link.seen().connected);
-            shown.late_replies.set(link.seen().late_replies);
+            const auto links = store->count_links();
+            shown.is_ready.set(store->store().links().now() == limiter::redis::link::state::ready ? 1 : 0);
+            shown.timeouts.set(links.timeouts);
+            shown.reconnects.set(links.connected);
+            shown.late_replies.set(links.late_replies);
             shown.conversions.set(store->store().seen().conversions);
             shown.errors.set(store->store().seen().errors);
         }

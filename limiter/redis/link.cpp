@@ -63,6 +63,12 @@ link::link(asio::io_context& io, reactor& in, name_resolver& names, link_options
 
 link::~link() { reactor_.forget(*this); }
 
+void link::subscribe(std::string channel, std::function<void(std::string_view message)> hear)
+{
+    channel_ = std::move(channel);
+    hear_ = std::move(hear);
+}
+
 void link::begin() { start(run()); }
 
 void link::stop()
@@ -200,6 +206,12 @@ bool link::receive(std::string_view bytes)
     last_heard_ = reactor_.turn_began();
     reader_->feed(bytes);
     while (reader_->next()) {
+        if (const auto said = reader_->current(); is_message(said)) {
+            hear_(said[2].text());
+            if (!socket_.is_open())
+                return false;
+            continue;
+        }
         if (count_ == 0) {
             why_ = "a reply came that nobody asked for";
             return false;
@@ -221,6 +233,12 @@ bool link::receive(std::string_view bytes)
         return false;
     }
     return true;
+}
+
+// What was published on the channel: no command's reply looks like it.
+bool link::is_message(const reply& said) const
+{
+    return !channel_.empty() && said.size() == 3 && said[0].text() == "message" && said[1].text() == channel_;
 }
 
 void link::fail_all()
@@ -406,6 +424,11 @@ task<void> link::log_in()
         command.clear();
         append_command(command, {"CLIENT", "SETNAME", options_.client_name});
         accepted = co_await is_accepted(command, "CLIENT SETNAME");
+    }
+    if (accepted && !channel_.empty()) {
+        command.clear();
+        append_command(command, {"SUBSCRIBE", channel_});
+        accepted = co_await is_accepted(command, "SUBSCRIBE");
     }
     if (!accepted || state_ == state::stopped)
         co_return;

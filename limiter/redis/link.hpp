@@ -74,6 +74,9 @@ public:
     link(asio::io_context& io, reactor& in, name_resolver& names, link_options options, listener told = {});
     ~link();
 
+    // Before begin(): each connection subscribes to the channel, and `hear` gets what is published there. Only PING can
+    // be asked over such a link.
+    void subscribe(std::string channel, std::function<void(std::string_view message)> hear);
     void begin();
     // Whoever waits is told soon; the connection is closed.
     void stop();
@@ -158,6 +161,7 @@ private:
     std::string& encrypted();
     bool receive_encrypted(std::string_view bytes);
     void hear_last_words();
+    bool is_message(const reply& said) const;
     void fail_all();
     void close(std::string_view why);
     task<void> pause(std::chrono::microseconds time);
@@ -175,6 +179,8 @@ private:
     name_resolver& names_;
     const link_options options_;
     listener told_;
+    std::string channel_; // subscribed to; empty: none
+    std::function<void(std::string_view message)> hear_;
 
     tcp_socket socket_;
     std::unique_ptr<tls_session> tls_;     // of this connection, when it has one

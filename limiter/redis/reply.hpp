@@ -33,10 +33,13 @@ public:
     kind what() const;
     bool is(kind k) const { return what() == k; }
     bool is_error() const { return is(kind::error); }
-    long long number() const;      // of an integer; else 0
-    std::string_view text() const; // of a status, an error or a text; else empty
-    std::size_t size() const;      // of an array; else 0
-    reply operator[](std::size_t item) const;
+    long long number() const;                 // of an integer; else 0
+    std::string_view text() const;            // of a status, an error or a text; else empty
+    std::size_t size() const;                 // of an array; else 0
+    reply operator[](std::size_t item) const; // looks through those before it
+    // All items in their order, in one walk.
+    template <class Visit>
+    void for_each(Visit&& visit) const;
 
 private:
     const reply_reader* of_;
@@ -85,5 +88,17 @@ private:
     bool broken_ = false;
     std::string why_;
 };
+
+template <class Visit>
+void reply::for_each(Visit&& visit) const
+{
+    auto left = size();
+    for (auto i = at_ + 1; left > 0; ++i) {
+        if (of_->nodes_[i].parent != at_)
+            continue;
+        visit(reply{*of_, i});
+        --left;
+    }
+}
 
 } // namespace headgate::limiter::redis

@@ -43,8 +43,8 @@ private:
     std::vector<std::string>& from_;
 };
 
-store::store(std::shared_ptr<link> to, holder who, key_form form, script_set scripts)
-    : link_(std::move(to)), who_(who), form_(form), scripts_(scripts)
+store::store(std::shared_ptr<link_source> links, holder who, key_form form, script_set scripts)
+    : links_(std::move(links)), who_(who), form_(form), scripts_(scripts)
 {}
 
 store::~store() = default;
@@ -63,8 +63,9 @@ store::shared_rules store::packed(const rule_group& group)
 void store::publish(const packed_group& rules)
 {
     auto& to = published_[rules.fingerprint()];
-    const auto connection = link_->seen().connected;
-    if (to == connection || link_->now() != link::state::ready)
+    const auto& now = links_->current();
+    const std::pair connection(links_->generation(), now.seen().connected);
+    if (to == connection || now.now() != link::state::ready)
         return;
     to = connection;
     start(publish_later(rules_key(rules.fingerprint()), rules.description()));
@@ -72,9 +73,10 @@ void store::publish(const packed_group& rules)
 
 task<void> store::publish_later(std::string key, std::string description)
 {
-    const auto keep = link_;
+    const auto keep = links_;
+    auto& to = keep->current();
     const auto write = [&](std::string& out) { append_command(out, {"SET", key, description, "EX", rules_lifetime}); };
-    co_await keep->ask(keep->turn_began(), write);
+    co_await to.ask(to.turn_began(), write);
 }
 
 trouble store::trouble_of(const link::answer& got)
@@ -95,6 +97,8 @@ trouble store::trouble_of(const link::answer& got)
         return trouble::none;
     last_error_ = classify(got.said().text());
     ++seen_.errors;
+    if (is_wrong_server(last_error_))
+        links_->suspect(last_error_);
     return trouble::refused;
 }
 
@@ -102,7 +106,7 @@ trouble store::trouble_of(const link::answer& got)
 
 task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out)
 {
-    const auto began = link_->turn_began();
+    const auto began = turn_began();
     std::array<shared_rules, max_parts> rules;
     std::array<asked_part, max_parts> asked;
     std::array<std::size_t, max_parts + 1> ends{};
@@ -129,7 +133,7 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
             co_return failed;
         const auto said = read_take(got.said().text(), all, how, out, decisions);
         redis_time_ = said.now;
-        redis_time_at_ = link_->turn_began();
+        redis_time_at_ = turn_began();
         bool known = true;
         trouble carried = trouble::none;
         switch (said.status) {
@@ -170,7 +174,7 @@ task<trouble> store::find_rules(steady_time began, std::uint64_t fingerprint,
     }
     const auto key = rules_key(fingerprint);
     const auto write = [&](std::string& to) { append_command(to, {"GET", key}); };
-    const auto got = co_await link_->ask(began, write);
+    const auto got = co_await links_->current().ask(began, write);
     if (const auto failed = trouble_of(got); failed != trouble::none)
         co_return failed;
     auto rules = parse_rules(got.said().text());
@@ -218,7 +222,7 @@ task<trouble> store::carry_over(steady_time began, const packed_group& to, std::
 task<trouble> store::correct(const rule_group& group, const part& as_charged, std::span<const std::uint64_t> actual,
                              time_point charged_at)
 {
-    const auto began = link_->turn_began();
+    const auto began = turn_began();
     const auto rules = packed(group);
     spare_text key(spare_);
     append_key(key.text, group.name(), as_charged.key, form_);
@@ -258,7 +262,7 @@ task<trouble> store::correct(const rule_group& group, const part& as_charged, st
 
 task<trouble> store::renew(const rule_group& group, std::string_view key)
 {
-    const auto began = link_->turn_began();
+    const auto began = turn_began();
     const auto rules = packed(group);
     spare_text name(spare_);
     append_key(name.text, group.name(), key, form_);

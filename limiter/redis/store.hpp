@@ -5,7 +5,7 @@
 #include "limiter/redis/correct_call.hpp"
 #include "limiter/redis/error_class.hpp"
 #include "limiter/redis/key_value.hpp"
-#include "limiter/redis/link.hpp"
+#include "limiter/redis/link_source.hpp"
 #include "limiter/redis/redis_key.hpp"
 #include "limiter/redis/take_call.hpp"
 
@@ -43,16 +43,22 @@ struct script_set
 
 class store
 {
+    static constexpr int most_asked = 4; // times a call is sent again
+
 public:
     struct counters
     {
         std::uint64_t conversions = 0, lost_rules = 0, foreign = 0, disagreements = 0, texts_sent = 0, errors = 0;
     };
 
-    store(std::shared_ptr<link> to, holder who, key_form form = key_form::plain_when_short, script_set scripts = {});
+    store(std::shared_ptr<link_source> links, holder who, key_form form = key_form::plain_when_short,
+          script_set scripts = {});
+    store(std::shared_ptr<link> to, holder who, key_form form = key_form::plain_when_short, script_set scripts = {})
+        : store(std::make_shared<single_link>(std::move(to)), who, form, std::move(scripts))
+    {}
     ~store();
 
-    link& connection() { return *link_; }
+    link_source& links() { return *links_; }
     const counters& seen() const { return seen_; }
     error_class last_error() const { return last_error_; }
 
@@ -93,6 +99,7 @@ private:
     task<void> publish_later(std::string key, std::string description);
     task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out);
     trouble trouble_of(const link::answer& got);
+    steady_time turn_began() { return links_->current().turn_began(); }
     // One call of a script, `write(out, by)`: with its text when Redis does not have it.
     template <class Write>
     task<trouble> call(steady_time began, Write& write, link::answer& got);
@@ -103,13 +110,14 @@ private:
     task<trouble> change_key(const rule_group& group, std::string_view key, bool make, const change& act, bool& done);
     task<trouble> read_clock(steady_time began, time_point& now);
 
-    std::shared_ptr<link> link_;
+    std::shared_ptr<link_source> links_;
     holder who_;
     key_form form_;
     script_set scripts_;
     boost::unordered_flat_map<const rule_group*, shared_rules> packed_;
     boost::unordered_flat_map<std::uint64_t, std::shared_ptr<const detached_rules>> other_rules_; // by fingerprint
-    boost::unordered_flat_map<std::uint64_t, std::uint64_t> published_; // fingerprint: to which connection
+    // By fingerprint: to which connection of which link.
+    boost::unordered_flat_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> published_;
     std::vector<std::string> spare_;
     time_point redis_time_{}; // the last Redis told, and when
     steady_time redis_time_at_{};
@@ -120,7 +128,8 @@ private:
 };
 
 // Commands are run in their order: when the text was sent after this call was, its digest is known by now. So one text
-// a connection is enough, however many calls find it missing at once (M2).
+// a connection is enough, however many calls find it missing at once (M2). A server that is not the master any more has
+// run nothing: whoever is the master by then is asked instead, in the same time.
 template <class Write>
 task<trouble> store::call(steady_time began, Write& write, link::answer& got)
 {
@@ -132,11 +141,22 @@ task<trouble> store::call(steady_time began, Write& write, link::answer& got)
             ++seen_.texts_sent;
         }
         const auto append = [&](std::string& out) { write(out, by); };
-        got = co_await link_->ask(began, append);
-        if (got.failed != failure::none || !got.said().is_error() ||
-            classify(got.said().text()) != error_class::no_script || round == 2)
-            co_return trouble_of(got);
-        by = text_asked_ > number ? call_by::digest : call_by::text;
+        auto& to = links_->current();
+        const auto whom = links_->generation();
+        const auto deadline = began + to.options().timeout;
+        got = co_await to.ask(began, append);
+        if (round < most_asked && got.failed == failure::none && got.said().is_error() &&
+            classify(got.said().text()) == error_class::no_script) {
+            by = text_asked_ > number ? call_by::digest : call_by::text;
+            continue;
+        }
+        const auto failed = trouble_of(got);
+        if (failed != trouble::refused || !is_wrong_server(last_error_) || round == most_asked)
+            co_return failed;
+        const bool is_found = co_await links_->until_another(whom, deadline);
+        if (!is_found)
+            co_return trouble::refused;
+        by = call_by::digest;
     }
 }
 

@@ -33,14 +33,14 @@ task<trouble> store::read_clock(steady_time began, time_point& now)
 {
     if (scripts_.clock_key.empty()) {
         const auto write = [](std::string& out) { append_command(out, {"TIME"}); };
-        const auto got = co_await link_->ask(began, write);
+        const auto got = co_await links_->current().ask(began, write);
         if (const auto failed = trouble_of(got); failed != trouble::none)
             co_return failed;
         const auto told = read_time(got.said());
         now = told.value_or(time_point{});
         co_return told ? trouble::none : trouble::malformed;
     }
-    const auto got = co_await link_->ask(began, [&](std::string& out) {
+    const auto got = co_await links_->current().ask(began, [&](std::string& out) {
         append_command(out, {"GET", scripts_.clock_key});
     });
     if (const auto failed = trouble_of(got); failed != trouble::none)
@@ -59,13 +59,13 @@ task<trouble> store::change_key(const rule_group& group, std::string_view key, b
     append_key(name, group.name(), key, form_);
     done = false;
     for (int round = 0; round < most_rounds; ++round) {
-        const auto began = link_->turn_began();
+        const auto began = turn_began();
         time_point now;
         auto failed = co_await read_clock(began, now);
         if (failed != trouble::none)
             co_return failed;
         const auto read = [&](std::string& out) { append_command(out, {"GET", name}); };
-        const auto got = co_await link_->ask(began, read);
+        const auto got = co_await links_->current().ask(began, read);
         failed = trouble_of(got);
         if (failed != trouble::none)
             co_return failed;
@@ -176,7 +176,7 @@ task<trouble> store::list(const rule_group& group, std::string_view key_prefix, 
         const auto write = [&](std::string& to) {
             append_command(to, {"SCAN", cursor, "MATCH", pattern, "COUNT", scan_step});
         };
-        const auto got = co_await link_->ask(link_->turn_began(), write);
+        const auto got = co_await links_->current().ask(turn_began(), write);
         if (const auto failed = trouble_of(got); failed != trouble::none)
             co_return failed;
         const auto said = got.said();

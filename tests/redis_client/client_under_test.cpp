@@ -7,16 +7,18 @@
 
 namespace headgate::testing {
 
+client_loop::client_loop(const link_maker& make) : links(make(*this)) { links->begin(); }
+
 client_loop::client_loop(redis::link_options options)
-    : link(std::make_shared<redis::link>(io, sockets, names, std::move(options),
-                                         [this](redis::link::state, std::string_view why) { told.emplace_back(why); }))
-{
-    link->begin();
-}
+    : client_loop([&](client_loop& in) {
+          in.link = std::make_shared<redis::link>(in.io, in.sockets, in.names, std::move(options), in.keep_told());
+          return std::make_shared<redis::single_link>(in.link);
+      })
+{}
 
 client_loop::~client_loop()
 {
-    link->stop();
+    links->stop();
     sockets.stop();
     io.restart();
     io.run_for(std::chrono::seconds{5}); // everything that was under way ends
@@ -54,7 +56,8 @@ std::string client_loop::ask(std::vector<std::string> words)
             for (const auto& word : all)
                 redis::append_word(to, std::string_view(word));
         };
-        const auto got = co_await self.link->ask(self.link->turn_began(), write);
+        auto& to = self.links->current();
+        const auto got = co_await to.ask(to.turn_began(), write);
         if (got.failed != redis::failure::none)
             out = "(" + std::string(name_of(got.failed)) + ")";
         else if (got.said().is_error())
@@ -98,14 +101,13 @@ redis::script with_test_clock(const redis::script& s)
 
 } // namespace
 
-client_under_test::client_under_test()
-    : loop_(options_for(shared_server())), take_(with_test_clock(redis::take_script())),
-      correct_(with_test_clock(redis::correct_script())),
-      store_(loop_.link, {7, std::chrono::hours{24 * 365 * 140}}, redis::key_form::plain_when_short,
+client_under_test::client_under_test(const link_maker& make)
+    : loop_(make), take_(with_test_clock(redis::take_script())), correct_(with_test_clock(redis::correct_script())),
+      store_(loop_.links, {7, std::chrono::hours{24 * 365 * 140}}, redis::key_form::plain_when_short,
              {&take_, &correct_, "now"})
 {
-    if (!loop_.run_until([&] { return loop_.link->now() == redis::link::state::ready; }))
-        throw std::runtime_error("no connection to redis-server: " + loop_.link->why());
+    if (!loop_.run_until([&] { return loop_.is_ready(); }))
+        throw std::runtime_error("no connection to redis-server: " + loop_.links->why());
     loop_.ask({"FLUSHALL"});
     loop_.ask({"SCRIPT", "FLUSH"}); // every test begins with NOSCRIPT
 }
@@ -278,13 +280,6 @@ std::vector<key_report> client_under_test::list(const std::string& group, const 
     set_clock(now);
     must(store_.list(*groups_.at(group)->rules, prefix, 1000, out));
     return out;
-}
-
-const std::vector<named_limiter>& limiters_under_test()
-{
-    static const std::vector<named_limiter> all{
-        {"redis, over the client", [] { return std::make_unique<client_under_test>(); }}};
-    return all;
 }
 
 } // namespace headgate::testing

@@ -1,6 +1,7 @@
 // The asynchronous client behind the contract: one event loop, run until each question is answered.
 #pragma once
 
+#include "limiter/redis/sentinel.hpp"
 #include "limiter/redis/store.hpp"
 #include "tests/contract/limiter_under_test.hpp"
 #include "tests/support/redis_server.hpp"
@@ -14,12 +15,24 @@ namespace headgate::testing {
 
 namespace redis = headgate::limiter::redis;
 
-// An event loop with a link on it.
+class client_loop;
+// Makes what a client asks over, on its loop.
+using link_maker = std::function<std::shared_ptr<redis::link_source>(client_loop&)>;
+
+// An event loop with links on it.
 class client_loop
 {
 public:
-    explicit client_loop(redis::link_options options);
+    explicit client_loop(const link_maker& make);
+    explicit client_loop(redis::link_options options); // one link, which is also `link`
     ~client_loop();
+
+    // What links and their sources tell of themselves is kept in `told`.
+    redis::link::listener keep_told()
+    {
+        return [this](redis::link::state, std::string_view why) { told.emplace_back(why); };
+    }
+    bool is_ready() const { return links->now() == redis::link::state::ready; }
 
     // Runs the loop until the task has ended. False when that takes longer than half a minute.
     bool run(task<void> work);
@@ -31,8 +44,9 @@ public:
     asio::io_context io{1};
     reactor sockets{io};
     name_resolver names;
-    std::vector<std::string> told; // what the link said of itself
-    std::shared_ptr<redis::link> link;
+    std::vector<std::string> told;     // what the link said of itself
+    std::shared_ptr<redis::link> link; // when there is only one
+    std::shared_ptr<redis::link_source> links;
 };
 
 redis::link_options options_for(const redis_server& server);
@@ -41,7 +55,7 @@ redis_server& shared_server();
 class client_under_test : public limiter_under_test
 {
 public:
-    client_under_test();
+    explicit client_under_test(const link_maker& make);
 
     void define(const std::string& group, std::vector<rule> rules, time_point now) override;
     answer take(const chain& asked, time_point now) override { return ask_for(asked, now, false); }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <netinet/in.h>
 #include <stdexcept>
 #include <sys/prctl.h>
@@ -58,6 +59,22 @@ redis_server::redis_server(std::vector<std::string> options, speaks on_port)
     }
 }
 
+redis_server::redis_server(const as_sentinel& what, when starts) : folder_(new_folder()), is_sentinel_(true)
+{
+    port_ = free_port();
+    std::ofstream(folder_ / "conf") << "port " << port_ << "\nbind 127.0.0.1\nunixsocket " << socket_path() << "\ndir "
+                                    << folder_.string() << "\n"
+                                    << what.lines;
+    if (starts == when::later)
+        return;
+    try {
+        start();
+    } catch (...) {
+        std::filesystem::remove_all(folder_);
+        throw;
+    }
+}
+
 redis_server::~redis_server()
 {
     stop();
@@ -65,10 +82,10 @@ redis_server::~redis_server()
     std::filesystem::remove_all(folder_, ignored);
 }
 
-void redis_server::start()
+std::vector<std::string> redis_server::command_line() const
 {
-    if (pid_ > 0)
-        return;
+    if (is_sentinel_)
+        return {"redis-server", folder_ / "conf", "--sentinel"};
     const bool is_plain = on_port_ == speaks::plain_text;
     std::vector<std::string> words{"redis-server", "--port",     std::to_string(is_plain ? port_ : 0),
                                    "--bind",       "127.0.0.1",  "--unixsocket",
@@ -78,6 +95,14 @@ void redis_server::start()
     if (!is_plain)
         words.insert(words.end(), {"--tls-port", std::to_string(port_)});
     words.insert(words.end(), options_.begin(), options_.end());
+    return words;
+}
+
+void redis_server::start()
+{
+    if (pid_ > 0)
+        return;
+    auto words = command_line();
     std::vector<char*> arguments;
     for (auto& word : words)
         arguments.push_back(word.data());

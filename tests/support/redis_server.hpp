@@ -1,4 +1,5 @@
-// A real redis-server of a test's own: no files but its socket, in a folder of its own, gone with the test.
+// A real redis-server of a test's own: no files but its socket, in a folder of its own, gone with the test. A sentinel
+// is one too, with a file that it rewrites.
 #pragma once
 
 #include <filesystem>
@@ -19,6 +20,16 @@ public:
     // Starts it and waits until it answers; `options` as redis-server takes them: {"--maxmemory", "10mb"}. Throws when
     // it does not come up.
     explicit redis_server(std::vector<std::string> options = {}, speaks on_port = speaks::plain_text);
+    struct as_sentinel
+    {
+        std::string lines; // of its file: "sentinel monitor ..."
+    };
+    enum class when
+    {
+        now,
+        later // start() starts it
+    };
+    explicit redis_server(const as_sentinel& what, when starts = when::now);
     ~redis_server();
     redis_server(const redis_server&) = delete;
     redis_server& operator=(const redis_server&) = delete;
@@ -36,10 +47,12 @@ public:
 
 private:
     bool answers() const;
+    std::vector<std::string> command_line() const;
 
     std::filesystem::path folder_;
     std::vector<std::string> options_;
-    const speaks on_port_;
+    const speaks on_port_ = speaks::plain_text;
+    bool is_sentinel_ = false;
     int port_ = 0;
     pid_t pid_ = -1;
 };

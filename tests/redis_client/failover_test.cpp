@@ -1,0 +1,166 @@
+// A failover under load: how long it takes, and that every verdict is right before and after.
+#include "tests/redis_client/sentinel_client.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+using namespace headgate;
+using namespace headgate::testing;
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+namespace {
+
+// Asks for one key over and over, and keeps what it was told.
+struct asker
+{
+    explicit asker(int number)
+        : limit(static_cast<std::uint64_t>(2000 + 7 * number)), rule("group" + std::to_string(number), limit)
+    {}
+    std::uint64_t limit; // no two the same: a verdict shows whose it is
+    one_rule rule;
+    std::uint64_t before = 0, after = 0; // admitted, by the first master and by the next
+    std::uint64_t lost = 0;              // writes that the next one did not know of
+    std::uint64_t foreign = 0;           // verdicts that cannot be this key's
+    bool is_refused = false;             // at the limit
+    bool has_ended = false;
+};
+
+struct load
+{
+    explicit load(sentinel_client& c) : by(c), first(c.master->generation())
+    {
+        for (int i = 0; i < 16; ++i)
+            askers.push_back(std::make_unique<asker>(i));
+    }
+    void begin()
+    {
+        by.loop.sockets.begin_turn();
+        for (auto& each : askers)
+            headgate::start(run(*each));
+    }
+    task<void> run(asker& a)
+    {
+        steady_timer pause(by.loop.io.get_executor());
+        while (!is_over && !a.is_refused) {
+            const auto got = co_await by.take(*a.rule.rules, "one");
+            note(a, got);
+            if (got.trouble == redis::trouble::none)
+                continue;
+            pause.expires_after(2ms);
+            co_await until_expired(pause);
+            by.loop.sockets.begin_turn();
+        }
+        a.has_ended = true;
+    }
+    void note(asker& a, const sentinel_client::outcome& got)
+    {
+        if (got.trouble != redis::trouble::none) {
+            ++troubles[static_cast<std::size_t>(got.trouble)];
+            return;
+        }
+        a.foreign += got.said.limit != a.limit || got.said.remaining > a.limit ? 1 : 0;
+        a.is_refused = !got.admitted;
+        if (by.master->generation() == first) {
+            a.before += got.admitted ? 1 : 0;
+            return;
+        }
+        if (first_success == steady::time_point{})
+            first_success = steady::now();
+        const auto used = a.limit - got.said.remaining - (got.admitted ? 1 : 0);
+        if (a.after == 0 && used < a.before)
+            a.lost = a.before - used;
+        a.after += got.admitted ? 1 : 0;
+    }
+    bool has_ended() const
+    {
+        return std::all_of(askers.begin(), askers.end(), [](const auto& each) { return each->has_ended; });
+    }
+
+    sentinel_client& by;
+    const std::uint64_t first;
+    std::vector<std::unique_ptr<asker>> askers;
+    std::array<std::uint64_t, 8> troubles{};
+    steady::time_point first_success{};
+    bool is_over = false;
+};
+
+// Takes the primary away, whatever the loop is doing; and when a replica says for the first time that it is the master
+// now.
+struct failover_clock
+{
+    failover_clock(sentinel_group& group, void (redis_server::*fault)())
+        : thread([this, &group, fault] {
+              gone = steady::now();
+              (group.primary.*fault)();
+              while (!is_over && group.promoted() == 0)
+                  std::this_thread::sleep_for(5ms);
+              promoted = steady::now();
+          })
+    {}
+    ~failover_clock()
+    {
+        is_over = true;
+        thread.join();
+    }
+    std::atomic<bool> is_over{false};
+    std::atomic<steady::time_point> gone{}, promoted{};
+    std::thread thread;
+};
+
+void report(const load& l, steady::time_point gone, steady::time_point promoted)
+{
+    std::uint64_t before = 0, after = 0, lost = 0, limit = 0;
+    for (const auto& each : l.askers) {
+        before += each->before;
+        after += each->after;
+        lost += each->lost;
+        limit += each->limit;
+    }
+    std::string troubles;
+    for (std::size_t i = 1; i < l.troubles.size(); ++i)
+        troubles += " " + std::string(name_of(static_cast<redis::trouble>(i))) + " " + std::to_string(l.troubles[i]);
+    MESSAGE("fault to promotion ", ms(promoted - gone), " ms, promotion to the first success ",
+            ms(l.first_success - promoted), " ms; admitted before ", before, ", after ", after, ", limits ", limit,
+            ", writes lost ", lost, "; troubles:", troubles);
+}
+
+// The primary goes under load; the limits are reached on the next one.
+void check_failover(void (redis_server::*fault)())
+{
+    sentinel_group group(2);
+    sentinel_client c(group, 200ms);
+    REQUIRE(c.becomes_ready());
+    load l(c);
+    l.begin();
+    REQUIRE(c.loop.run_until(
+        [&] { return std::all_of(l.askers.begin(), l.askers.end(), [](auto& a) { return a->before >= 500; }); }, 10s));
+    failover_clock clock(group, fault);
+    const bool is_done = c.loop.run_until([&] { return l.has_ended(); }, 18s);
+    l.is_over = true;
+    CHECK_MESSAGE(is_done, "not all limits were reached again: ", c.master->why());
+    CHECK(c.loop.run_until([&] { return l.has_ended(); }, 2s));
+    REQUIRE(l.first_success != steady::time_point{});
+    const auto promoted = clock.promoted.load();
+    report(l, clock.gone, promoted);
+    CHECK(l.first_success - promoted < 3s);
+    CHECK(c.port() == group.promoted());
+    for (const auto& each : l.askers) {
+        CAPTURE(each->limit);
+        CHECK(each->foreign == 0);
+        CHECK(each->before + each->after <= each->limit + each->lost);
+    }
+}
+
+} // namespace
+
+TEST_CASE("redis sentinel: the primary killed under load: the next one goes on, nothing is admitted twice")
+{
+    check_failover(&redis_server::stop);
+}
+
+TEST_CASE("redis sentinel: a primary that hangs under load is left for the next one, nothing is admitted twice")
+{
+    check_failover(&redis_server::pause);
+}

@@ -1,0 +1,30 @@
+// The contract is kept over one server, and over the master that sentinels name.
+#include "tests/redis_client/sentinel_group.hpp"
+
+namespace headgate::testing {
+
+namespace {
+
+std::shared_ptr<redis::link_source> single_server(client_loop& in)
+{
+    return std::make_shared<redis::single_link>(
+        std::make_shared<redis::link>(in.io, in.sockets, in.names, options_for(shared_server()), in.keep_told()));
+}
+
+std::shared_ptr<redis::link_source> behind_sentinels(client_loop& in)
+{
+    static sentinel_group group(0);
+    return group.source(in, std::chrono::seconds{30});
+}
+
+} // namespace
+
+const std::vector<named_limiter>& limiters_under_test()
+{
+    static const std::vector<named_limiter> all{
+        {"redis, over the client", [] { return std::make_unique<client_under_test>(single_server); }},
+        {"redis, behind sentinels", [] { return std::make_unique<client_under_test>(behind_sentinels); }}};
+    return all;
+}
+
+} // namespace headgate::testing

@@ -1,0 +1,77 @@
+// A store over Sentinel on an event loop of its own, and one rule to ask it about.
+#pragma once
+
+#include "tests/redis_client/sentinel_group.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+namespace headgate::testing {
+
+struct one_rule
+{
+    one_rule(std::string name, std::uint64_t an_hour)
+    {
+        rule r;
+        r.name = "hour";
+        r.kind = algorithm::fixed_window;
+        r.count = an_hour;
+        r.period = std::chrono::hours{1};
+        r.align = window_align::first;
+        lineage.name = std::move(name);
+        rules = std::make_unique<rule_group>(lineage, 0, std::vector<rule>{std::move(r)});
+    }
+    group_lineage lineage;
+    std::unique_ptr<rule_group> rules;
+};
+
+// A store over Sentinel, and what a take of it said.
+struct sentinel_client
+{
+    struct outcome
+    {
+        redis::trouble trouble = redis::trouble::confused;
+        bool admitted = false;
+        decision said;
+    };
+
+    explicit sentinel_client(const sentinel_group& group, std::chrono::microseconds timeout = std::chrono::seconds{5})
+        : loop([&](client_loop& in) { return master = group.source(in, timeout); }),
+          store(master, {7, std::chrono::seconds{60}})
+    {}
+    bool becomes_ready()
+    {
+        const bool is = loop.run_until([&] { return loop.is_ready(); }, std::chrono::seconds{10});
+        CHECK_MESSAGE(is, "no master: ", master->why());
+        return is;
+    }
+    task<outcome> take(const rule_group& by, std::string_view key)
+    {
+        const part asked{&by, key, {}};
+        std::array<decision, max_rules_a_group> said;
+        verdict v;
+        outcome out;
+        out.trouble = co_await store.take({&asked, 1}, said, v);
+        out.admitted = out.trouble == redis::trouble::none && v.admitted;
+        out.said = said[0];
+        co_return out;
+    }
+    outcome take_now(const rule_group& by, std::string_view key)
+    {
+        outcome out;
+        const auto once = [](sentinel_client& self, const rule_group& rules, std::string_view who,
+                             outcome& to) -> task<void> { to = co_await self.take(rules, who); };
+        CHECK(loop.run(once(*this, by, key, out)));
+        return out;
+    }
+    int port() { return master->current().options().port; }
+
+    std::shared_ptr<redis::sentinel_master> master;
+    client_loop loop;
+    redis::store store;
+};
+
+inline double ms(std::chrono::steady_clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+
+} // namespace headgate::testing
