@@ -282,7 +282,7 @@ ready_chain make_chain(const std::string& name, const config::gateway_config& co
             check_for_redis(name, rules);
             for (const auto& [_, of_variant] : variants)
                 check_for_redis(name, of_variant);
-            return limiter::define_apart(group_name, std::move(rules), std::move(variants));
+            return limiter::define_apart(group_name, std::move(rules), variants);
         });
     }
     return chain;

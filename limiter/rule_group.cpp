@@ -81,7 +81,7 @@ bool same_variants(const rule_group& group, const rule_variants& variants)
            });
 }
 
-std::shared_ptr<const rule_group> define_apart(std::string name, std::vector<rule> rules, rule_variants variants)
+std::shared_ptr<const rule_group> define_apart(std::string name, std::vector<rule> rules, const rule_variants& variants)
 {
     struct owner
     {
@@ -92,8 +92,8 @@ std::shared_ptr<const rule_group> define_apart(std::string name, std::vector<rul
     made->lineage.name = std::move(name);
     made->group = std::make_unique<rule_group>(made->lineage, 0, std::move(rules));
     std::uint32_t number = 0;
-    for (auto& [variant, of_variant] : variants)
-        made->group->add_variant(variant, 0, ++number, std::move(of_variant));
+    for (const auto& [variant, of_variant] : variants)
+        made->group->add_variant(variant, 0, ++number, of_variant);
     return {made, made->group.get()};
 }
 

@@ -83,7 +83,8 @@ private:
 using rule_variants = std::map<std::string, std::vector<rule>>;
 
 // A group whose counters are not in this process: no store numbers it. Its variants share its name.
-std::shared_ptr<const rule_group> define_apart(std::string name, std::vector<rule> rules, rule_variants variants = {});
+std::shared_ptr<const rule_group> define_apart(std::string name, std::vector<rule> rules,
+                                               const rule_variants& variants = {});
 
 // True when no counter needs converting from one to the other.
 bool same_rules(const rule_group& group, const std::vector<rule>& rules);

@@ -1,7 +1,7 @@
-// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked; of those they name, the
-// first that says itself that it is a master (ROLE) is taken, beginning with whom most name. They are asked again when
-// one of them announces a switch, when the link breaks or rests, when the server answers what a master does not, and
-// every second in any case. Another master gets a new link; who waits on the old one is told `broken`.
+// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked; whom most of them name is
+// taken once it says itself that it is a master (ROLE). They are asked again when one of them announces a switch, when
+// the link breaks or rests, when the server answers what a master does not, and every second in any case. Another
+// master gets a new link; who waits on the old one is told `broken`.
 //
 // A user of the servers needs the command ROLE; one of the sentinels SENTINEL, SUBSCRIBE and PING.
 #pragma once

@@ -58,7 +58,8 @@ task<bool> sentinel_master::seek()
     co_return false;
 }
 
-// Whom most of them name comes first: a single one may not have heard the news, or have heard them before the others.
+// Whom most of those that answer name; several when there is no most. One alone may not have heard the news, or lead a
+// failover that another one will win: what is charged to its choice would be lost.
 task<void> sentinel_master::ask_sentinels(std::vector<candidate>& out)
 {
     std::string silent;
@@ -70,7 +71,10 @@ task<void> sentinel_master::ask_sentinels(std::vector<candidate>& out)
     }
     if (out.empty() && trouble_.empty())
         trouble_ = "no sentinel answers: " + silent;
-    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.votes > b.votes; });
+    int most = 0;
+    for (const auto& each : out)
+        most = std::max(most, each.votes);
+    std::erase_if(out, [&](const candidate& each) { return each.votes < most; });
 }
 
 task<void> sentinel_master::ask_sentinel(std::size_t which, std::vector<candidate>& out)
@@ -142,7 +146,7 @@ task<bool> sentinel_master::is_master(std::shared_ptr<link> server)
     const auto write = [](std::string& out) { append_command(out, {"ROLE"}); };
     const auto got = co_await server->ask(server->turn_began(), write);
     const auto name = address_of(*server);
-    // A master that is slow is not given up for one that fewer sentinels name; the link knows when to leave it alone.
+    // A master that is slow is still one; the link knows when to leave it alone.
     if (got.failed == failure::timeout && server == current_ && state_ == link::state::ready)
         co_return true;
     if (got.failed != failure::none)

@@ -122,6 +122,18 @@ int sentinel_group::promoted() const
     return 0;
 }
 
+int sentinel_group::named_by_all() const
+{
+    std::string all;
+    for (const auto& each : sentinels) {
+        const auto said = ask_server(*each, {"SENTINEL", "get-master-addr-by-name", master_name});
+        if (said.empty() || (!all.empty() && said != all))
+            return 0;
+        all = said;
+    }
+    return std::stoi(all.substr(all.find(' ') + 1));
+}
+
 void sentinel_group::wait_for(const char* what, const std::function<bool()>& is_so) const
 {
     const auto end = std::chrono::steady_clock::now() + 15s;

@@ -28,6 +28,8 @@ public:
     std::shared_ptr<redis::sentinel_master> source(client_loop& in, std::chrono::microseconds timeout) const;
     // Which port is master, by its own account; 0: none of the replicas.
     int promoted() const;
+    // Which port all sentinels name; 0: they do not agree.
+    int named_by_all() const;
 
     redis_server primary;
     std::vector<std::unique_ptr<redis_server>> replicas, sentinels;

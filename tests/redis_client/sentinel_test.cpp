@@ -35,14 +35,15 @@ TEST_CASE("redis sentinel: the master is found, takes pass, and an announced swi
     REQUIRE(ask_server(*group.sentinels[1], {"SENTINEL", "FAILOVER", sentinel_group::master_name}) == "OK");
     CHECK_MESSAGE(c.loop.run_until([&] { return c.port() != group.primary.port() && c.loop.is_ready(); }, 15s),
                   "no switch: ", c.master->why());
-    CHECK(c.port() == group.promoted());
+    CHECK_MESSAGE(c.loop.run_until([&] { return group.named_by_all() == c.port(); }, 10s), "the client asks ",
+                  c.port());
     const auto got = c.take_now(*ten.rules, "one");
     CHECK(got.trouble == redis::trouble::none);
     CHECK(!got.admitted); // what was used is still used
     CHECK(c.loop.run_until([&] { return c.master->seen().announced > 0; }, 10s));
     MESSAGE("rounds ", c.master->seen().rounds, ", switches ", c.master->seen().switches, ", announced ",
             c.master->seen().announced);
-    CHECK(c.master->seen().switches == 2);
+    CHECK(c.master->seen().switches >= 2); // more when Sentinel was not content with its choice
 }
 
 TEST_CASE("redis sentinel: a primary that became a replica is never a yes; whoever is master next is")
