@@ -114,7 +114,7 @@ task<void> admin::accept_clients()
         }
         if (got.error) { // out of descriptors, most likely: no spinning
             pause_.expires_after(out_of_descriptors_pause);
-            co_await until_expired(pause_);
+            co_await io_operation([this](auto done) { pause_.async_wait(std::move(done)); });
             if (!acceptor_.is_open())
                 co_return;
         }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/model.hpp"
-#include "limiter/io/io.hpp"
+#include "gateway/asio_operation.hpp"
 #include "limiter/io/task.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -72,7 +72,7 @@ private:
     config::secret token_;
     asio::io_context io_{1};
     acceptor_type acceptor_;
-    steady_timer pause_;
+    asio_timer pause_;
     std::set<stream*> open_;
     std::thread thread_;
 };

@@ -10,7 +10,7 @@
 #include "gateway/http/router.hpp"
 #include "gateway/http/target.hpp"
 #include "gateway/runtime.hpp"
-#include "limiter/io/io.hpp"
+#include "limiter/io/reactor.hpp"
 #include "limiter/store.hpp"
 
 #include <array>

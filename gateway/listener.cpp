@@ -36,7 +36,7 @@ http::ip_address to_address(const sockaddr_storage& from)
 } // namespace
 
 listener::listener(worker& owner, const config::listener_config& config, std::shared_ptr<connection_caps> caps)
-    : worker_(owner), config_(config), caps_(std::move(caps)), acceptor_(owner.sockets()), pause_(owner.get_executor())
+    : worker_(owner), config_(config), caps_(std::move(caps)), acceptor_(owner.sockets()), pause_(owner.sockets())
 {
     auto& lists = owner.timeouts();
     head_timeout_ = &lists.list_for(config.timeouts.head);

@@ -6,7 +6,7 @@
 #include "gateway/connection_caps.hpp"
 #include "gateway/http/ip_address.hpp"
 #include "limiter/io/deadline.hpp"
-#include "limiter/io/io.hpp"
+#include "limiter/io/reactor.hpp"
 #include "limiter/io/task.hpp"
 
 #include <cstdint>

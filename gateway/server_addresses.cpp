@@ -4,7 +4,6 @@
 #include "gateway/watch_client.hpp"
 #include "gateway/worker.hpp"
 
-#include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -40,10 +39,7 @@ public:
     void wake()
     {
         disarm();
-        asio::post(of_.worker_.context(), [this] {
-            of_.worker_.sockets().begin_turn();
-            waiting_.resume();
-        });
+        of_.worker_.sockets().resume_later(waiting_);
     }
     // The client has gone.
     void cancel()
@@ -81,8 +77,8 @@ void server_addresses::refresh()
         return;
     asking_ = true;
     asked_ = now;
-    worker_.names().ask(server_.host, [self = weak_from_this(), &loop = worker_.context()](name_resolver::answer said) {
-        asio::post(loop, [self, said = std::move(said)] {
+    worker_.names().ask(server_.host, [self = weak_from_this(), &loop = worker_.sockets()](name_resolver::answer said) {
+        loop.post([self, said = std::move(said)] {
             if (const auto here = self.lock())
                 here->receive(said);
         });

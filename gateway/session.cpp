@@ -180,12 +180,11 @@ bool session::has_left()
 task<bool> session::hold(std::chrono::microseconds time)
 {
     constexpr std::chrono::microseconds look_again{250'000};
-    steady_timer timer(worker_.get_executor());
+    steady_timer timer(worker_.sockets());
     const auto end = std::chrono::steady_clock::now() + time;
     for (auto now = end - time; now < end; now = std::chrono::steady_clock::now()) {
         timer.expires_at(std::min(end, now + look_again));
         const auto woken = co_await until_expired(timer);
-        worker_.sockets().begin_turn();
         if (woken.error || has_left())
             co_return false;
     }

@@ -7,7 +7,7 @@
 #include "gateway/http/errors.hpp"
 #include "gateway/listener.hpp"
 #include "gateway/worker.hpp"
-#include "limiter/io/io.hpp"
+#include "limiter/io/reactor.hpp"
 #include "limiter/io/socket_deadline.hpp"
 #include "limiter/io/task.hpp"
 

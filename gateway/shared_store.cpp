@@ -44,8 +44,8 @@ std::shared_ptr<redis::link_source> make_links(worker& owner, const ready_shared
     auto options = link_options_of(from);
     const auto& url = from.config->url;
     if (url.shape != config::redis_url::topology::sentinel)
-        return std::make_shared<redis::single_link>(std::make_shared<redis::link>(
-            owner.context(), owner.sockets(), owner.names(), std::move(options), std::move(told)));
+        return std::make_shared<redis::single_link>(
+            std::make_shared<redis::link>(owner.sockets(), owner.names(), std::move(options), std::move(told)));
     redis::sentinel_options with{.master = url.master, .server = std::move(options)};
     for (const auto& server : url.servers)
         with.sentinels.push_back({server.host, server.port});
@@ -53,8 +53,7 @@ std::shared_ptr<redis::link_source> make_links(worker& owner, const ready_shared
     with.sentinel.connect_timeout = with.server.connect_timeout;
     with.sentinel.tls = with.server.tls;
     with.sentinel.tls_name = with.server.tls_name;
-    return std::make_shared<redis::sentinel_master>(owner.context(), owner.sockets(), owner.names(), std::move(with),
-                                                    std::move(told));
+    return std::make_shared<redis::sentinel_master>(owner.sockets(), owner.names(), std::move(with), std::move(told));
 }
 
 std::uint64_t any_holder()

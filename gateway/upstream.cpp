@@ -4,8 +4,6 @@
 #include "gateway/watch_client.hpp"
 #include "gateway/worker.hpp"
 
-#include <boost/asio/post.hpp>
-
 #include <cerrno>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -153,10 +151,7 @@ public:
         got_ = got;
         disarm();
         in_.turns_[id_] = nullptr;
-        asio::post(in_.worker_.context(), [this, keep = in_.shared_from_this()] {
-            keep->worker_.sockets().begin_turn();
-            waiting_.resume();
-        });
+        in_.worker_.sockets().resume_later(waiting_);
     }
     // Gives the place in the queue up; too late when the turn has come.
     void cancel()

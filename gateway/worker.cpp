@@ -5,8 +5,6 @@
 #include "gateway/shared_store.hpp"
 #include "gateway/upstream.hpp"
 
-#include <boost/asio/post.hpp>
-
 #include <algorithm>
 #include <ctime>
 #include <random>
@@ -28,8 +26,8 @@ struct worker::session_list
 
 worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log,
                store_health& health)
-    : number_(number), clock_(clock), io_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO), reactor_(io_),
-      ticker_(io_.get_executor()), health_(health), sessions_(std::make_unique<session_list>()), access_(log)
+    : number_(number), clock_(clock), ticker_(reactor_), health_(health), sessions_(std::make_unique<session_list>()),
+      access_(log)
 {
     adopt(std::move(setup));
     std::random_device device;
@@ -166,7 +164,7 @@ void worker::start_thread()
         start(tick());
         for (auto& l : listeners_)
             l->open();
-        io_.run();
+        reactor_.run();
         access_.flush();
     });
 }
@@ -184,7 +182,6 @@ task<void> worker::tick()
         const auto woken = co_await until_expired(ticker_);
         if (woken.error || stopping_) // an expired timer is past cancelling
             co_return;
-        reactor_.begin_turn();
         const auto now = reactor_.turn_began();
         deadlines_.sweep(now);
         for (const auto& known : upstreams_) {
@@ -234,12 +231,12 @@ void worker::adopt(std::shared_ptr<const runtime> next)
 
 void worker::use(std::shared_ptr<const runtime> next)
 {
-    asio::post(io_, [this, next = std::move(next)]() mutable { adopt(std::move(next)); });
+    reactor_.post([this, next = std::move(next)]() mutable { adopt(std::move(next)); });
 }
 
 void worker::drain()
 {
-    asio::post(io_, [this] {
+    reactor_.post([this] {
         draining_ = true;
         for (auto& l : listeners_)
             l->close();
@@ -250,7 +247,7 @@ void worker::drain()
 
 void worker::stop()
 {
-    asio::post(io_, [this] {
+    reactor_.post([this] {
         draining_ = stopping_ = true;
         ticker_.cancel();
         for (auto& l : listeners_)

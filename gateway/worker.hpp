@@ -10,8 +10,8 @@
 #include "gateway/runtime.hpp"
 #include "gateway/worker_metrics.hpp"
 #include "limiter/io/deadline.hpp"
-#include "limiter/io/io.hpp"
 #include "limiter/io/name_resolver.hpp"
+#include "limiter/io/reactor.hpp"
 #include "limiter/io/task.hpp"
 
 #include <boost/intrusive/list.hpp>
@@ -49,9 +49,7 @@ public:
     ~worker();
 
     unsigned number() const { return number_; }
-    executor get_executor() { return io_.get_executor(); }
     reactor& sockets() { return reactor_; }
-    asio::io_context& context() { return io_; }
     deadlines& timeouts() { return deadlines_; }
     name_resolver& names() { return names_; }
     const gateway_clock& clock() const { return clock_; }
@@ -100,11 +98,10 @@ private:
 
     unsigned number_;
     const gateway_clock& clock_;
-    asio::io_context io_;
-    reactor reactor_; // its wait keeps the loop alive
+    reactor reactor_;
     steady_timer ticker_;
     deadlines deadlines_;
-    name_resolver names_; // tells io_ what it finds, so it goes first
+    name_resolver names_; // tells reactor_ what it finds, so it goes first
     std::shared_ptr<const runtime> setup_;
     std::vector<std::unique_ptr<listener>> listeners_;
     std::vector<std::shared_ptr<upstream>> upstreams_;         // by the runtime's number; null: an echo

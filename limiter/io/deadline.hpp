@@ -3,14 +3,14 @@
 // stores.
 #pragma once
 
+#include "limiter/io/timer.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
 namespace headgate {
-
-using steady_time = std::chrono::steady_clock::time_point;
 
 class deadline
 {

@@ -1,9 +1,8 @@
 #include "limiter/io/reactor.hpp"
 
-#include <boost/asio/post.hpp>
-
 #include <algorithm>
 #include <cerrno>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <system_error>
@@ -14,104 +13,135 @@ namespace headgate {
 
 namespace {
 
-constexpr int turns_before_others = 8; // batches in a row, then timers and posted work get their turn
-constexpr int clients_a_turn = 32;     // then upstreams are asked for again
+using namespace std::chrono_literals;
+
+constexpr int clients_a_turn = 32; // then upstreams are asked for again
 
 error_code last_error() { return {errno, boost::system::system_category()}; }
 
-// Gives the pending wait its memory from the thread's pool.
-template <class F>
-struct pooled_handler
+int checked(int fd, const char* made_by)
 {
-    using allocator_type = pool_allocator<void>;
-    allocator_type get_allocator() const noexcept { return {}; }
-    template <class... Arguments>
-    void operator()(Arguments... arguments) const
-    {
-        act(arguments...);
-    }
-    F act;
-};
-template <class F>
-pooled_handler(F) -> pooled_handler<F>;
+    if (fd < 0)
+        throw std::system_error(errno, std::system_category(), made_by);
+    return fd;
+}
 
 } // namespace
 
-reactor::reactor(asio::io_context& io) : io_(io), set_(io.get_executor())
+reactor::reactor()
+    : set_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      wake_(checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd"))
 {
-    const int fd = ::epoll_create1(EPOLL_CLOEXEC);
-    if (fd < 0)
-        throw std::system_error(errno, std::system_category(), "epoll_create1");
-    set_.assign(fd);
-    wait();
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    checked(::epoll_ctl(set_, EPOLL_CTL_ADD, wake_, &event), "epoll_ctl");
 }
 
-void reactor::stop()
+reactor::~reactor()
 {
-    error_code ignored;
-    set_.cancel(ignored);
+    ::close(wake_);
+    ::close(set_);
 }
 
-void reactor::wait()
+void reactor::run()
 {
-    set_.async_wait(asio::posix::descriptor_base::wait_read, pooled_handler{[this](const error_code& error) {
-                        if (error)
-                            return;
-                        handle_ready();
-                        wait();
-                    }});
+    constexpr std::chrono::hours very_long{1};
+    while (!is_stopped_ || has_work() || !timers_.empty())
+        turn(very_long);
 }
 
-void reactor::handle_ready()
-{
-    for (int i = 0; i < turns_before_others; ++i) {
-        if (!handle_some())
-            return;
-    }
-    if (!first_waiting_ || is_coming_back_)
-        return;
-    is_coming_back_ = true; // the kernel will not tell of them again
-    asio::post(io_, [this] {
-        is_coming_back_ = false;
-        handle_ready();
-    });
-}
+// Something to do that the kernel will not tell of.
+bool reactor::has_work() const { return first_waiting_ || !resumed_.empty() || !ending_.empty(); }
 
-// False when nobody was ready.
-bool reactor::handle_some()
+void reactor::turn(std::chrono::nanoseconds at_most)
 {
-    count_ = ::epoll_wait(set_.native_handle(), events_.data(), static_cast<int>(batch), 0);
-    if (count_ <= 0 && !first_waiting_)
-        return false;
+    if (has_work())
+        at_most = 0ns;
+    else if (!timers_.empty())
+        at_most = std::clamp<std::chrono::nanoseconds>(timers_.nearest() - turn_began_, 0ns, at_most);
+    count_ = ask_kernel(at_most);
     begin_turn();
-    in_turn_ = true;
+    call_posted();
+    handle_sockets();
+    handle_clients();
+    resume_all();
+    timers_.expire(turn_began_);
+    end_turn();
+}
+
+int reactor::ask_kernel(std::chrono::nanoseconds at_most)
+{
+    constexpr long a_second = 1'000'000'000;
+    constexpr std::chrono::nanoseconds rounds_up{999'999};
+    const timespec time{at_most.count() / a_second, at_most.count() % a_second};
+    const int count = ::epoll_pwait2(set_, events_.data(), static_cast<int>(batch), &time, nullptr);
+    if (count >= 0 || errno != ENOSYS)
+        return count;
+    // A kernel before 5.11, or a sandbox that does not know the call: whole milliseconds.
+    const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(at_most + rounds_up);
+    return ::epoll_wait(set_, events_.data(), static_cast<int>(batch), static_cast<int>(whole.count()));
+}
+
+void reactor::handle_sockets()
+{
     for (next_ = 0; next_ < count_;) {
         const auto event = events_[static_cast<std::size_t>(next_++)];
-        auto* const ready = static_cast<tcp_socket*>(event.data.ptr);
-        if (ready && ready->waits_)
+        auto* const ready = static_cast<tcp_socket*>(event.data.ptr); // null: it has gone, or the call that woke us
+        if (!ready || is_stopped_)
+            continue;
+        if (ready->waits_)
             push_waiting(*ready, event.events);
-        else if (ready)
+        else
             ready->on_events(event.events);
     }
     count_ = next_ = 0;
+}
+
+void reactor::handle_clients()
+{
     for (int i = 0; i < clients_a_turn && first_waiting_; ++i) {
         auto& client = *first_waiting_;
         const auto events = client.waiting_events_;
         drop_waiting(client);
         client.on_events(events);
     }
-    in_turn_ = false;
-    end_turn();
-    return true;
+}
+
+void reactor::post(std::function<void()> what)
+{
+    const std::lock_guard guard(posting_);
+    posted_.push_back(std::move(what));
+    is_posted_.store(true, std::memory_order_release);
+    ::eventfd_write(wake_, 1); // an edge each time; nobody reads it
+}
+
+// Before any socket: a request that comes after a reload was posted meets the new configuration.
+void reactor::call_posted()
+{
+    if (!is_posted_.load(std::memory_order_acquire)) [[likely]]
+        return;
+    std::vector<std::function<void()>> calls;
+    {
+        const std::lock_guard guard(posting_);
+        calls.swap(posted_);
+        is_posted_.store(false, std::memory_order_relaxed);
+    }
+    for (const auto& call : calls)
+        call();
+}
+
+void reactor::resume_all()
+{
+    resuming_.swap(resumed_);
+    for (const auto waiting : resuming_)
+        waiting.resume();
+    resuming_.clear();
 }
 
 void reactor::at_turn_end(turn_end& what)
 {
-    if (std::exchange(what.is_queued_, true))
-        return;
-    ending_.push_back(&what);
-    if (!in_turn_ && ending_.size() == 1)
-        asio::post(io_, [this] { end_turn(); });
+    if (!std::exchange(what.is_queued_, true))
+        ending_.push_back(&what);
 }
 
 void reactor::forget(turn_end& gone)
@@ -162,26 +192,12 @@ void reactor::forget(tcp_socket& gone)
     }
 }
 
-void reactor::resume_later(std::coroutine_handle<> waiting)
-{
-    resumed_.push_back(waiting);
-    if (resumed_.size() > 1)
-        return;
-    asio::post(io_, [this] {
-        begin_turn();
-        resuming_.swap(resumed_);
-        for (const auto h : resuming_)
-            h.resume();
-        resuming_.clear();
-    });
-}
-
 bool tcp_socket::adopt(int fd, bool also_writable)
 {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (also_writable ? EPOLLOUT : 0u);
     event.data.ptr = this;
-    if (::epoll_ctl(reactor_.set_.native_handle(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    if (::epoll_ctl(reactor_.set_, EPOLL_CTL_ADD, fd, &event) != 0) {
         ::close(fd);
         return false;
     }
@@ -256,7 +272,7 @@ bool tcp_socket::watch_writable()
     epoll_event event{};
     event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
     event.data.ptr = this;
-    if (::epoll_ctl(reactor_.set_.native_handle(), EPOLL_CTL_MOD, fd_, &event) != 0) {
+    if (::epoll_ctl(reactor_.set_, EPOLL_CTL_MOD, fd_, &event) != 0) {
         write_result_ = {last_error(), 0};
         return false;
     }

@@ -1,36 +1,25 @@
-// Readiness for the sockets of the request path. Asio's own reactor asks the kernel again before every wait; this one
-// remembers what edge-triggered epoll has said: a read that came up short waits without another system call
-// (docs/decisions/0004-reactor.md). Its epoll set is one descriptor of the worker's io_context, which stays the event
-// loop.
+// The event loop of a worker: sockets, timers (timer.hpp) and calls from other threads, in turns of one epoll_wait
+// each. It remembers what edge-triggered epoll has said: a read that came up short waits without another system call
+// (docs/decisions/0004-reactor.md). Everything but post() belongs to the loop's own thread.
 #pragma once
 
-#include "limiter/io/frame_pool.hpp"
+#include "limiter/io/timer.hpp"
 
 #include <boost/asio/error.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
-#include <boost/system/error_code.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <sys/epoll.h>
 #include <vector>
 
 namespace headgate {
-
-namespace asio = boost::asio;
-using boost::system::error_code;
-using executor = asio::io_context::executor_type;
-
-struct io_result
-{
-    error_code error;
-    std::size_t bytes = 0;
-};
 
 class tcp_socket;
 
@@ -60,24 +49,36 @@ private:
 class reactor
 {
 public:
-    explicit reactor(asio::io_context& io);
-    // Watches nothing any more; the io_context may run out of work.
-    void stop();
+    reactor();
+    ~reactor();
+    reactor(const reactor&) = delete;
+    reactor& operator=(const reactor&) = delete;
 
-    // When this turn of the event loop began: near enough for deadlines, and free. Whoever goes on from somewhere else
-    // than a socket, a timer or a posted call, calls begin_turn first.
-    std::chrono::steady_clock::time_point turn_began() const { return turn_began_; }
+    // Turn after turn, until stop() was called and nobody is left to be gone on with.
+    void run();
+    // Sockets are not watched any more; timers still end, and who was cancelled goes on.
+    void stop() { is_stopped_ = true; }
+    // One turn; waits for something to happen, for so long at most.
+    void turn(std::chrono::nanoseconds at_most);
+    // From any thread: `what` is called in the loop's own, before the sockets of the next turn.
+    void post(std::function<void()> what);
+
+    // When this turn began: near enough for deadlines, and free.
+    steady_time turn_began() const { return turn_began_; }
     void begin_turn() { turn_began_ = std::chrono::steady_clock::now(); }
 
-    // Calls `what` at the end of this turn, or soon when none is under way. Once, however often it is asked for.
+    // Calls `what` at the end of this turn. Once, however often it is asked for.
     void at_turn_end(turn_end& what);
     void forget(turn_end& gone);
 
-    // co_await reactor.others_first(): goes on from the event loop, after whoever else is ready.
+    // Goes on in the next turn, and not inside somebody else's step.
+    void resume_later(std::coroutine_handle<> waiting) { resumed_.push_back(waiting); }
+    // co_await reactor.others_first(): goes on in the next turn, after whoever else is ready.
     auto others_first() { return yielding{*this}; }
 
 private:
     friend class tcp_socket;
+    friend class steady_timer;
     static constexpr std::size_t batch = 256;
 
     struct yielding
@@ -88,28 +89,34 @@ private:
         void await_resume() const noexcept {}
     };
 
-    void wait();
+    bool has_work() const;
+    int ask_kernel(std::chrono::nanoseconds at_most);
+    void handle_sockets();
+    void handle_clients();
+    void call_posted();
+    void resume_all();
     void end_turn();
-    void handle_ready();
-    bool handle_some();
     void push_waiting(tcp_socket& s, std::uint32_t events);
     void drop_waiting(tcp_socket& s);
-    void resume_later(std::coroutine_handle<> waiting);
     void forget(tcp_socket& gone);
 
-    asio::io_context& io_;
-    asio::posix::basic_stream_descriptor<executor> set_;
+    int set_ = -1;  // of epoll
+    int wake_ = -1; // an eventfd: something was posted
     std::array<epoll_event, batch> events_;
     int next_ = 0, count_ = 0; // of the batch being handled
     const tcp_socket* handled_ = nullptr;
     // Sockets of the later turn that are ready, in order of arrival.
     tcp_socket* first_waiting_ = nullptr;
     tcp_socket* last_waiting_ = nullptr;
-    bool is_coming_back_ = false;
-    bool in_turn_ = false;
     std::vector<turn_end*> ending_;
-    std::chrono::steady_clock::time_point turn_began_ = std::chrono::steady_clock::now();
     std::vector<std::coroutine_handle<>> resumed_, resuming_;
+    timer_queue timers_;
+    steady_time turn_began_ = std::chrono::steady_clock::now();
+    bool is_stopped_ = false;
+
+    std::mutex posting_;
+    std::vector<std::function<void()>> posted_; // under posting_
+    std::atomic<bool> is_posted_{false};
 };
 
 // A non-blocking descriptor, a stream or a listening socket. One coroutine may read and one may write at a time. It
@@ -146,7 +153,7 @@ public:
     bool may_be_readable() const { return readable_; }
     // Nothing is left to read, or nobody to accept: the next wait is for an edge.
     void exhausted() { readable_ = ended_; }
-    std::chrono::steady_clock::time_point turn_began() const { return reactor_.turn_began(); }
+    steady_time turn_began() const { return reactor_.turn_began(); }
     // After a send that the kernel did not take all of, or while connecting.
     auto until_writable() { return write_operation{*this}; }
 

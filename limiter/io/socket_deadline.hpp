@@ -2,7 +2,7 @@
 #pragma once
 
 #include "limiter/io/deadline.hpp"
-#include "limiter/io/io.hpp"
+#include "limiter/io/reactor.hpp"
 
 namespace headgate {
 

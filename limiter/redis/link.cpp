@@ -4,7 +4,6 @@
 #include "limiter/redis/error_class.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,7 +28,7 @@ constexpr microseconds longest_silence{1'000'000};
 struct lookup
 {
     name_resolver& names;
-    asio::io_context& io;
+    reactor& in;
     const std::string& host;
     name_resolver::answer found;
 
@@ -37,7 +36,7 @@ struct lookup
     void await_suspend(std::coroutine_handle<> waiting)
     {
         names.ask(host, [this, waiting](name_resolver::answer said) {
-            asio::post(io, [this, waiting, said = std::move(said)]() mutable {
+            in.post([this, waiting, said = std::move(said)]() mutable {
                 found = std::move(said);
                 waiting.resume();
             });
@@ -56,9 +55,9 @@ std::string_view name_of(failure f)
     return names[static_cast<std::size_t>(f)];
 }
 
-link::link(asio::io_context& io, reactor& in, name_resolver& names, link_options options, listener told)
-    : io_(io), reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)), socket_(in),
-      in_(read_bytes), slots_(64), alarm_(io.get_executor()), pause_(io.get_executor()), random_(std::random_device{}())
+link::link(reactor& in, name_resolver& names, link_options options, listener told)
+    : reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)), socket_(in), in_(read_bytes),
+      slots_(64), alarm_(in), pause_(in), random_(std::random_device{}())
 {}
 
 link::~link() { reactor_.forget(*this); }
@@ -306,7 +305,7 @@ task<bool> link::connect()
     error_code not_literal;
     std::vector<asio::ip::address> addresses{asio::ip::make_address(options_.host, not_literal)};
     if (not_literal) {
-        lookup asked{names_, io_, options_.host, {}}; // named: GCC 12 destroys an aggregate temporary twice
+        lookup asked{names_, reactor_, options_.host, {}}; // named: GCC 12 destroys an aggregate temporary twice
         auto found = co_await asked;
         if (found.addresses.empty())
             why_ = "no address for " + options_.host + ": " + found.error;
@@ -374,12 +373,17 @@ void link::limit_time(steady_time until)
 {
     is_late_ = false;
     pause_.expires_at(until);
-    pause_.async_wait([this, keep = shared_from_this(), mine = ++attempt_](const error_code& cancelled) {
-        if (cancelled || attempt_ != mine)
-            return;
-        is_late_ = true;
-        socket_.cancel();
-    });
+    start(end_attempt(++attempt_));
+}
+
+task<void> link::end_attempt(std::uint64_t mine)
+{
+    const auto keep = shared_from_this();
+    const auto woken = co_await until_expired(pause_);
+    if (woken.error || attempt_ != mine)
+        co_return;
+    is_late_ = true;
+    socket_.cancel();
 }
 
 void link::lift_limit()
@@ -441,7 +445,6 @@ task<void> link::pause(microseconds time)
 {
     pause_.expires_after(time);
     co_await until_expired(pause_);
-    reactor_.begin_turn();
 }
 
 microseconds link::backoff()
@@ -480,7 +483,6 @@ task<void> link::keep_time()
     while (count_ > 0 && state_ != state::stopped) {
         alarm_.expires_at(next_alarm());
         co_await until_expired(alarm_);
-        reactor_.begin_turn();
         sweep(reactor_.turn_began());
     }
     is_keeping_time_ = false;

@@ -4,8 +4,8 @@
 // question (M1).
 #pragma once
 
-#include "limiter/io/io.hpp"
 #include "limiter/io/name_resolver.hpp"
+#include "limiter/io/reactor.hpp"
 #include "limiter/io/task.hpp"
 #include "limiter/io/tls_client.hpp"
 #include "limiter/redis/reply.hpp"
@@ -71,7 +71,7 @@ public:
     using listener = std::function<void(state now, std::string_view why)>;
 
     // Made by std::make_shared: what it has under way keeps it.
-    link(asio::io_context& io, reactor& in, name_resolver& names, link_options options, listener told = {});
+    link(reactor& in, name_resolver& names, link_options options, listener told = {});
     ~link();
 
     // Before begin(): each connection subscribes to the channel, and `hear` gets what is published there. Only PING can
@@ -149,6 +149,7 @@ private:
     task<bool> reach(int family, const sockaddr* to, socklen_t size);
     task<bool> connect_to(int family, const sockaddr* to, socklen_t size);
     void limit_time(steady_time until);
+    task<void> end_attempt(std::uint64_t mine);
     void lift_limit();
     task<void> log_in();
     task<bool> is_accepted(std::string command, std::string what);
@@ -174,7 +175,6 @@ private:
     task<void> probe();
     void become(state next);
 
-    asio::io_context& io_;
     reactor& reactor_;
     name_resolver& names_;
     const link_options options_;

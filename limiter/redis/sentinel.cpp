@@ -24,11 +24,10 @@ task<void> ping(std::shared_ptr<link> to)
 
 } // namespace
 
-sentinel_master::sentinel_master(asio::io_context& io, reactor& in, name_resolver& names, sentinel_options options,
-                                 link::listener told)
-    : io_(io), reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)),
-      current_(std::make_shared<link>(io, in, names, options_.server)), // never begun: nobody is there yet
-      wake_(io.get_executor())
+sentinel_master::sentinel_master(reactor& in, name_resolver& names, sentinel_options options, link::listener told)
+    : reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)),
+      current_(std::make_shared<link>(in, names, options_.server)), // never begun: nobody is there yet
+      wake_(in)
 {}
 
 void sentinel_master::begin()
@@ -75,7 +74,7 @@ std::shared_ptr<link> sentinel_master::link_to(link_options options, const serve
     options.host = to.host;
     options.port = to.port;
     options.socket.clear();
-    return std::make_shared<link>(io_, reactor_, names_, std::move(options), std::move(told));
+    return std::make_shared<link>(reactor_, names_, std::move(options), std::move(told));
 }
 
 // ---- what others say. Called from inside the links: nothing but flags and timers is touched here.
@@ -128,11 +127,10 @@ task<bool> sentinel_master::until_another(std::uint64_t than, steady_time deadli
 {
     const auto keep = shared_from_this();
     while (generation_ == than && is_seeking_ && !is_stopped() && reactor_.turn_began() < deadline) {
-        steady_timer until(io_.get_executor(), deadline);
+        steady_timer until(reactor_, deadline);
         waiting_.push_back(&until);
         co_await until_expired(until);
         std::erase(waiting_, &until);
-        reactor_.begin_turn();
     }
     co_return generation_ != than && current_->now() == link::state::ready;
 }
@@ -171,7 +169,6 @@ task<void> sentinel_master::nap(steady_time until)
 {
     wake_.expires_at(until);
     co_await until_expired(wake_);
-    reactor_.begin_turn();
 }
 
 // One sentinel that answers is subscribed to. It is asked for a sign of life, or its silence would go unnoticed.

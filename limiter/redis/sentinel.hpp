@@ -34,8 +34,7 @@ public:
     };
 
     // Made by std::make_shared: what it has under way keeps it.
-    sentinel_master(asio::io_context& io, reactor& in, name_resolver& names, sentinel_options options,
-                    link::listener told = {});
+    sentinel_master(reactor& in, name_resolver& names, sentinel_options options, link::listener told = {});
 
     void begin() override;
     void stop() override;
@@ -77,7 +76,6 @@ private:
     void become(link::state next, std::string_view why);
     bool is_stopped() const { return state_ == link::state::stopped; }
 
-    asio::io_context& io_;
     reactor& reactor_;
     name_resolver& names_;
     const sentinel_options options_;

@@ -1,4 +1,4 @@
-// Who comes first when many sockets are ready at once.
+// The event loop: who comes first when many sockets are ready at once, timers, and calls from other threads.
 #include "limiter/io/reactor.hpp"
 #include "limiter/io/task.hpp"
 
@@ -6,7 +6,9 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <sys/eventfd.h>
+#include <thread>
 #include <vector>
 
 using namespace headgate;
@@ -28,6 +30,7 @@ public:
         start(wait(s, std::move(act)));
         return fd;
     }
+    reactor& loop() { return in_; }
     void close(std::size_t number) { sockets_[number].close(); }
     static void make_ready(int fd) { CHECK(::eventfd_write(fd, 1) == 0); }
     // Until every coroutine has gone on, or patience is over.
@@ -35,7 +38,7 @@ public:
     {
         const auto end = std::chrono::steady_clock::now() + patience;
         while (done_ < all && std::chrono::steady_clock::now() < end)
-            io_.run_one_for(std::chrono::milliseconds{10});
+            in_.turn(std::chrono::milliseconds{10});
         CHECK(done_ == all);
     }
     ~ready_sockets()
@@ -43,7 +46,7 @@ public:
         for (auto& s : sockets_)
             s.close();
         in_.stop();
-        io_.run_for(patience);
+        in_.run();
     }
 
 private:
@@ -56,8 +59,7 @@ private:
         act();
     }
 
-    asio::io_context io_;
-    reactor in_{io_};
+    reactor in_;
     std::deque<tcp_socket> sockets_;
     std::size_t done_ = 0;
 };
@@ -101,4 +103,92 @@ TEST_CASE("reactor: a client that is closed while it waits for its turn gets non
         ready_sockets::make_ready(fd);
     sockets.run(2);
     CHECK_FALSE(second);
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+task<void> note_when(steady_timer& timer, std::vector<int>& order, int number)
+{
+    const auto woken = co_await until_expired(timer);
+    order.push_back(woken.error ? -number : number);
+}
+
+} // namespace
+
+TEST_CASE("reactor: timers end in the order of their moments, none before its own")
+{
+    reactor in;
+    steady_timer late(in), early(in), past(in);
+    const auto now = std::chrono::steady_clock::now();
+    late.expires_at(now + 20ms);
+    early.expires_at(now + 10ms);
+    past.expires_at(now - 1h);
+    std::vector<int> order;
+    start(note_when(late, order, 3));
+    start(note_when(early, order, 2));
+    start(note_when(past, order, 1));
+    in.stop(); // runs until nobody waits any more
+    in.run();
+    CHECK(order == std::vector<int>{1, 2, 3});
+    CHECK(std::chrono::steady_clock::now() >= now + 20ms);
+}
+
+TEST_CASE("reactor: a timer that is cancelled, set anew or destroyed tells who waits, from the loop")
+{
+    reactor in;
+    steady_timer cancelled(in), set_anew(in);
+    auto destroyed = std::make_unique<steady_timer>(in);
+    for (auto* each : {&cancelled, &set_anew, destroyed.get()})
+        each->expires_after(1h);
+    std::vector<int> order;
+    start(note_when(cancelled, order, 1));
+    start(note_when(set_anew, order, 2));
+    start(note_when(*destroyed, order, 3));
+    cancelled.cancel();
+    set_anew.expires_after(1h);
+    destroyed.reset();
+    CHECK(order.empty()); // nobody goes on inside somebody else's step
+    in.stop();
+    in.run();
+    CHECK(order == std::vector<int>{-1, -2, -3});
+}
+
+TEST_CASE("reactor: a timer that ends another one's wait in the same turn is safe")
+{
+    reactor in;
+    steady_timer first(in), second(in);
+    const auto past = std::chrono::steady_clock::now() - 1ms;
+    first.expires_at(past);
+    second.expires_at(past + 1us);
+    std::vector<int> order;
+    start([](steady_timer& mine, steady_timer& other, std::vector<int>& seen) -> task<void> {
+        co_await until_expired(mine);
+        other.cancel();
+        seen.push_back(1);
+    }(first, second, order));
+    start(note_when(second, order, 2));
+    in.stop();
+    in.run();
+    CHECK(order == std::vector<int>{1, -2});
+}
+
+TEST_CASE("reactor: calls from other threads come one by one, all of them, and before the sockets of their turn")
+{
+    ready_sockets sockets;
+    int posted = 0, posted_before_client = 0;
+    const int client = sockets.add(socket_turn::first, [&] { posted_before_client = posted; });
+    constexpr int each = 1000;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+            for (int i = 0; i < each; ++i)
+                sockets.loop().post([&] { ++posted; }); // not atomic: the loop's thread alone calls
+        });
+    for (auto& thread : threads)
+        thread.join();
+    ready_sockets::make_ready(client);
+    sockets.run(1);
+    CHECK(posted_before_client == 4 * each);
 }

@@ -11,7 +11,7 @@ client_loop::client_loop(const link_maker& make) : links(make(*this)) { links->b
 
 client_loop::client_loop(redis::link_options options)
     : client_loop([&](client_loop& in) {
-          in.link = std::make_shared<redis::link>(in.io, in.sockets, in.names, std::move(options), in.keep_told());
+          in.link = std::make_shared<redis::link>(in.sockets, in.names, std::move(options), in.keep_told());
           return std::make_shared<redis::single_link>(in.link);
       })
 {}
@@ -20,8 +20,7 @@ client_loop::~client_loop()
 {
     links->stop();
     sockets.stop();
-    io.restart();
-    io.run_for(std::chrono::seconds{5}); // everything that was under way ends
+    sockets.run(); // everything that was under way ends
 }
 
 bool client_loop::run_until(const std::function<bool()>& done, std::chrono::milliseconds within)
@@ -30,8 +29,7 @@ bool client_loop::run_until(const std::function<bool()>& done, std::chrono::mill
     while (!done()) {
         if (std::chrono::steady_clock::now() >= end)
             return false;
-        io.restart();
-        io.run_one_for(std::chrono::milliseconds{10});
+        sockets.turn(std::chrono::milliseconds{10});
     }
     return true;
 }

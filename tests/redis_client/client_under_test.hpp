@@ -41,8 +41,7 @@ public:
     // Sends one command and returns the reply as text: "-ERR ...", ":1", "text", or "(timeout)".
     std::string ask(std::vector<std::string> words);
 
-    asio::io_context io{1};
-    reactor sockets{io};
+    reactor sockets;
     name_resolver names;
     std::vector<std::string> told;     // what the link said of itself
     std::shared_ptr<redis::link> link; // when there is only one

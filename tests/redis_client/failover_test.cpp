@@ -43,7 +43,7 @@ struct load
     }
     task<void> run(asker& a)
     {
-        steady_timer pause(by.loop.io.get_executor());
+        steady_timer pause(by.loop.sockets);
         while (!is_over && !a.is_refused) {
             const auto got = co_await by.take(*a.rule.rules, "one");
             note(a, got);

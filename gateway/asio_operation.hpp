@@ -1,9 +1,9 @@
-// Asio's timers, awaited by our tasks: one operation, its memory from the thread's pool, its result as a value. Sockets
-// are in reactor.hpp.
+// Asio's operations, awaited by our tasks: one operation, its memory from the thread's pool, its result as a value. For
+// the admin listener; the request path has an event loop of its own (limiter/io/reactor.hpp).
 #pragma once
 
 #include "limiter/io/frame_pool.hpp"
-#include "limiter/io/reactor.hpp"
+#include "limiter/io/timer.hpp"
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
@@ -15,9 +15,9 @@
 
 namespace headgate {
 
-using steady_timer =
+using executor = asio::io_context::executor_type;
+using asio_timer =
     asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, executor>;
-using steady_time = std::chrono::steady_clock::time_point;
 
 // co_await io_operation([&](auto handler) { timer.async_wait(std::move(handler)); })
 template <class Start>
@@ -52,10 +52,5 @@ private:
     std::coroutine_handle<> waiting_;
     io_result result_;
 };
-
-inline auto until_expired(steady_timer& t)
-{
-    return io_operation([&t](auto done) { t.async_wait(std::move(done)); });
-}
 
 } // namespace headgate
