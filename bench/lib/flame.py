@@ -33,7 +33,7 @@ def hue(name):
 
 def draw(root, title, unit):
     least = root.cost * LEAST
-    height = root.depth(least) * ROW + 50
+    height = root.depth(least) * ROW + 60
     out = []
 
     def put(name, frame, left, level):
@@ -43,7 +43,7 @@ def draw(root, title, unit):
         text = ""
         if width > 30:
             most = int(width / 6.6)
-            short = name.removesuffix("_[k]")
+            short = name.removesuffix("_[k]").removeprefix("headgate::")
             text = f'<text x="{left + 3:.1f}" y="{y + 12}">{html.escape(short if len(short) <= most else short[:max(most - 1, 1)] + "…")}</text>'
         out.append(f'<g><title>{shown}: {frame.cost / root.cost:.2%}, {frame.cost:,} {unit}</title>'
                    f'<rect x="{left:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" fill="{hue(name)}"/>{text}</g>')
@@ -55,4 +55,5 @@ def draw(root, title, unit):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">\n'
             f'<style>text {{ font: 11px monospace; fill: #111; pointer-events: none }} .head {{ font: 15px sans-serif }}</style>\n'
             f'<rect width="100%" height="100%" fill="#fff"/><text class="head" x="8" y="22">{html.escape(title)}</text>\n'
+            f'<text x="8" y="40">wide as its share of all; orange: headgate, blue: the kernel, grey: libraries. Point at a frame for its name and share.</text>\n'
             + "\n".join(out) + "\n</svg>\n")

@@ -61,14 +61,14 @@ def short(n):
 
 
 def curve_plot(curve):
-    """Points over a logarithmic x from an honest zero of y."""
-    points, left, top, width, height = curve["points"], 48, 10, 300, 150
+    """Points over an x that is logarithmic unless it begins at 0, from an honest zero of y."""
+    points, left, top, width, height, inset = curve["points"], 48, 10, 300, 150, 24
     if not points:
         return ""
     highest = round_up(max(y for _, y in points) * 1.05)
-    scale = [math.log10(x + 1) if points[0][0] == 0 else math.log10(x) for x, _ in points]
+    scale = [x if points[0][0] == 0 else math.log10(x) for x, _ in points]
     span = (scale[-1] - scale[0]) or 1
-    xs = [left + (s - scale[0]) / span * width for s in scale]
+    xs = [left + inset + (s - scale[0]) / span * (width - inset) for s in scale]
     ys = [top + height - y / highest * height for _, y in points]
     out = []
     for part in range(5):

@@ -60,14 +60,14 @@ class Peers:
 
     def start_headgate(self, setting):
         port = free_port()
-        conf = self.group.write(f"headgate-{port}.yaml", self._headgate_yaml(setting, port))
+        conf = self.group.write(f"headgate-{port}.yaml", self.headgate_yaml(setting, port))
         checked = subprocess.run([self.headgate, "check", conf], capture_output=True, text=True)
         if checked.returncode != 0:
             raise Skipped("this build refuses it: " + (checked.stderr + checked.stdout).strip().splitlines()[0].partition(": ")[2])
         cores = self.cores.proxy if setting.workers == 1 else self.cores.pair
         return self._start("headgate", cores, port, self.headgate, "run", conf)
 
-    def _headgate_yaml(self, setting, port):
+    def headgate_yaml(self, setting, port):
         bucket, window = {"allow": ("9000000/second", "800000000000/day"), "mixed": ("100/second", "800000000000/day"),
                           "none": ("", "")}.get(setting.limits, ("1/hour", "1/day"))
         if setting.store != "memory":

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 
-from lib import flame, measure, peers, processes
+from lib import callgrind, flame, measure, peers, processes
 from lib.scenarios import BY_NAME
 
 SECONDS = 10
@@ -40,12 +40,12 @@ def perf_event(group):
         return None
     for event in ("cycles", "cpu-clock", "cycles:u", "cpu-clock:u"):
         data = group.path("try.data")
-        tried = subprocess.run(["perf", "record", "-q", "-e", event, "-g", "-o", data, "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"],
+        tried = subprocess.run(["perf", "record", "-q", "-N", "-e", event, "-g", "-o", data, "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"],
                                capture_output=True)
         if tried.returncode == 0:
             seen = subprocess.run(["perf", "script", "-i", data], capture_output=True)
-            if seen.returncode == 0 and seen.stdout.strip():
-                return event
+            if seen.returncode == 0 and seen.stdout.strip():  # it may have taken another event than it was asked for
+                return subprocess.run(["perf", "evlist", "-i", data], capture_output=True, text=True).stdout.split()[0]
     return None
 
 
@@ -54,8 +54,9 @@ def by_perf(group, parts, scenario, event, progress):
     progress.tell(f"profile: {scenario.name} under perf, {SECONDS} s")
     data = group.path("perf.data")
     measure.run_load(parts, gateway.port, scenario.load, [], seconds=0.5)
-    # Frame pointers: headgate is built with them, and they cost the kernel next to nothing to follow.
-    recording = group.start(parts.cores.load, "perf", "record", "-q", "-e", event, "-F", "1999", "--call-graph", "fp", "-p", str(gateway.process.pid), "-o", data)
+    # By the unwinding tables: frame pointers would be quicker to follow, but the C library's system calls have none.
+    recording = group.start(parts.cores.load, "perf", "record", "-q", "-N", "-e", event,
+                            "-F", "499", "--call-graph", "dwarf,8192", "-p", str(gateway.process.pid), "-o", data)
     time.sleep(0.5)
     measure.run_load(parts, gateway.port, scenario.load, [], seconds=SECONDS)
     group.end(recording)  # TERM makes it write what it has
@@ -84,7 +85,7 @@ def readable(name, where):
     """Names without their arguments and template parameters, which fill the picture and say little."""
     if name == "[unknown]":
         return f"({where.strip('[]') or 'unknown'})"
-    name = re.sub(r"\+0x[0-9a-f]+$", "", name)
+    name = re.sub(r"(\+0x[0-9a-f]+|'\d+)$", "", name)  # an offset; callgrind's mark of a recursion
     name = strip_nested(strip_nested(name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}"), "<", ">"), "(", ")")
     name = name.replace(" [clone .actor]", "").replace(" [clone .isra.0]", "").replace("::{anonymous}", "")
     return re.sub(r"\s*\[clone [^]]*\]", "", name).strip() or "?"
@@ -106,45 +107,21 @@ def by_callgrind(group, parts, scenario, progress):
     """Instructions, for want of time: valgrind sees what perf cannot, but not the kernel."""
     if not shutil.which("valgrind"):
         raise RuntimeError("neither perf nor valgrind works here: script/setup bench installs both")
-    out = group.path("callgrind.out")
     port = processes.free_port()
-    conf = group.write("profiled.yaml", parts._headgate_yaml(scenario.setting, port))
-    process = group.start(parts.cores.proxy, "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", parts.headgate, "run", conf)
-    processes.wait_for_port(group, process, port, seconds=60)
-    progress.tell(f"profile: {scenario.name} under callgrind")
-    measure.run_load(parts, port, {**scenario.load, "connections": 16}, [], seconds=SECONDS)
-    group.end(process, patience=30)
-    return fold_callgrind(out), "instructions"
+    conf = group.write("profiled.yaml", parts.headgate_yaml(scenario.setting, port))
+    gateway = callgrind.Counted(group, parts.cores.proxy, parts.headgate, conf, port)
+    progress.tell(f"profile: {scenario.name} under callgrind, {SECONDS} s")
+    load = {**scenario.load, "connections": 16}
+    measure.run_load(parts, port, load, [], seconds=1)
+    gateway.read()  # starting and warming up are not the request path
+    measure.run_load(parts, port, load, [], seconds=SECONDS)
+    counted = gateway.read()
+    gateway.end()
+    return fold_callgrind(*callgrind.functions(counted)), "instructions"
 
 
-def read_callgrind(path):
-    """(own cost by function, {(caller, callee): inclusive cost})."""
-    names, own, calls = {}, {}, {}
-    function = callee = None
-
-    def named(text):
-        number, _, name = text.partition(" ")
-        return names.setdefault(number, name) if name else names[number]
-    with open(path) as lines:
-        for line in lines:
-            line = line.rstrip("\n")
-            if line.startswith("fn="):
-                function = named(line[3:])
-            elif line.startswith("cfn="):
-                callee = named(line[4:])
-            elif line[:1].isdigit() or line[:1] in "+-*":
-                cost = int(line.split()[1]) if len(line.split()) > 1 else 0
-                if callee:
-                    calls[function, callee] = calls.get((function, callee), 0) + cost
-                    callee = None
-                elif function:
-                    own[function] = own.get(function, 0) + cost
-    return own, calls
-
-
-def fold_callgrind(path):
+def fold_callgrind(own, calls):
     """callgrind knows edges, not stacks: a function's callees are shared out among its callers by what each caused."""
-    own, calls = read_callgrind(path)
     callees, called = {}, {}
     for (caller, callee), cost in calls.items():
         if caller != callee:
@@ -156,14 +133,18 @@ def fold_callgrind(path):
 
     def walk(name, share, stack):
         stack = (*stack, readable(name, ""))
-        root.add(stack, round(own.get(name, 0) * share))
+        here = own.get(name, 0) * share
         for callee, cost in callees.get(name, []):
             part = cost * share
-            if part >= least and len(stack) < 60 and readable(callee, "") not in stack and inclusive.get(callee):
+            if part < least or len(stack) > 60 or readable(callee, "") in stack or not inclusive.get(callee):
+                here += part  # too small to see, or a recursion: counted with its caller
+            else:
                 walk(callee, part / inclusive[callee], stack)
-    for name in inclusive:
-        if name not in called:
-            walk(name, 1.0, ())
+        root.add(stack, round(here))
+    for name, cost in inclusive.items():
+        alone = cost - called.get(name, 0)  # its caller has not returned: the outermost that we know
+        if alone > least:
+            walk(name, alone / cost, ())
     return root
 
 

@@ -236,7 +236,7 @@ void client::finish(connection& one)
         ++result_.requests;
         result_.bytes += one.coming.take_bytes();
     }
-    if (counts && one.due >= begin_) {
+    if (counts && (chosen_.rate == 0 || one.due >= begin_)) {
         result_.latency.add(nanoseconds(now - one.due));
         ++result_.statuses[one.coming.status()];
     }
