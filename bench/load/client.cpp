@@ -114,9 +114,10 @@ void client::start_what_is_due(clock::time_point now)
 void client::begin_measuring(clock::time_point now)
 {
     phase_ = phase::measuring;
-    begin_ = now;
-    if (chosen_.most == 0)
-        end_ = now + in_seconds(chosen_.seconds);
+    if (chosen_.rate == 0) { // the times of an open loop are its schedule's
+        end_ += now - begin_;
+        begin_ = now;
+    }
     for (auto& one : all_)
         one.coming.take_bytes();
     result_ = {};
