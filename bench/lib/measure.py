@@ -119,8 +119,17 @@ def start_contestants(peers, scenario, notes):
         if scenario.setting.workers != 1 and name == "headgate":
             for task in os.listdir(f"/proc/{peer.process.pid}/task"):  # one worker or two, both may use the same cores
                 os.sched_setaffinity(int(task), peers.cores.pair)
-        started.append(Contestant(label, peer, {**scenario.load, **load}))
+        started.append(Contestant(label, peer, fitting(label, {**scenario.load, **load}, notes)))
     return started
+
+
+def fitting(label, load, notes):
+    """The load, less the idle clients that HAProxy cannot hold within the limit of open files."""
+    idle = min(load.get("idle", 0), most_clients_of_haproxy(load.get("idle", 0)) - 300)
+    if label != "haproxy" or idle >= load.get("idle", 0):
+        return load
+    notes.append(f"{label}: {idle:,} idle clients, since it may open only so many files here")
+    return {**load, "idle": idle}
 
 
 def run_scenario(peers, scenario, effort, progress):
@@ -184,7 +193,7 @@ def measure_idle(peers, contestants, effort, progress):
     for one in contestants:
         clients = effort.idle_clients
         if one.label == "haproxy":
-            clients = min(clients, most_clients_of_haproxy(clients) - 300)
+            clients = fitting(one.label, {"idle": clients}, [])["idle"]
         progress.tell(f"idle: {clients:,} clients of {one.label}")
         pid = one.peer.process.pid
         run_load(peers, one.peer.port, {}, [], connections=100, seconds=0.2)  # what is allocated once is there

@@ -28,9 +28,10 @@ def cells(name, result, label):
     row = result["rows"][label]
     latency = row.get("latency")
     us, compared = row.get("us"), judge.ratios(name, result).get(label)
+    digits = 0 if us and us["most"] >= 1000 else 1
     return [
-        number(us and us["median"]),
-        f"{us['least']:.1f}–{us['most']:.1f}" if us else "-",
+        number(us and us["median"], digits),
+        f"{us['least']:,.{digits}f}–{us['most']:,.{digits}f}" if us else "-",
         ratio_text(*compared) if compared else "",
         number(row["rate"]["median"], 0) if us else "-",
         duration(latency and latency["p50"]["median"]),
@@ -42,7 +43,7 @@ def cells(name, result, label):
 
 
 HEADS = ["CPU µs", "spread", "headgate is", "requests/s", "p50", "p99", "p99.9", "RSS MiB", "Redis µs"]
-WIDTHS = [8, 13, 18, 12, 9, 9, 9, 9, 10]
+WIDTHS = [8, 15, 20, 12, 9, 9, 9, 9, 10]
 
 
 def heading():
@@ -80,7 +81,7 @@ def busy_note(results):
     idle = sorted({name for name, result in results.items() for row in result["rows"].values() if "busy" in row and row["busy"]["median"] < 0.9})
     if not idle:
         return ""
-    return ("requests/s are bounded by the core of load and origin, not by the proxy's own, in some row of: " + ", ".join(idle)
+    return ("requests/s were bounded by the core of load and origin (or by others on the machine), not by the proxy, in some row of: " + ", ".join(idle)
             + ". CPU a request is not touched by that.")
 
 
