@@ -29,7 +29,7 @@ class Effort:
     idle_clients: int
 
 
-QUICK = Effort(rounds=2, seconds=0.9, latency_rounds=1, latency_seconds=0.9, idle_clients=2_000)
+QUICK = Effort(rounds=2, seconds=0.75, latency_rounds=1, latency_seconds=0.75, idle_clients=2_000)
 FULL = Effort(rounds=5, seconds=2, latency_rounds=3, latency_seconds=2, idle_clients=10_000)
 
 
