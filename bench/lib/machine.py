@@ -39,6 +39,7 @@ def describe(cores, headgate):
         "kernel": platform.release(),
         "system": read("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
         "compiler": first_line("c++", "--version"),
+        "load_before": os.getloadavg()[0],
         "pinning": cores.described(),
         "versions": {
             "headgate": version(headgate, "version"),
@@ -59,5 +60,6 @@ def in_words(machine):
         ("built with", machine["compiler"]),
         ("beside", ", ".join(f"{name} {number}" for name, number in machine["versions"].items())),
         ("pinned", machine["pinning"]),
-        ("measured", machine["date"]),
+        ("measured", f"{machine['date']}{', with --quick' if machine.get('quick') else ''}; "
+                     f"{machine['load_before']:.1f} processes were running before it began" + (": look at ratios only" if machine["load_before"] > 1 else "")),
     ]

@@ -45,7 +45,7 @@ def bars(rows, figure, unit):
         low, high = (left + value[edge] / widest * width for edge in ("least", "most"))
         out.append(element("path", d=f"M{low:.1f} {y + 9}H{high:.1f}M{low:.1f} {y + 5}v8M{high:.1f} {y + 5}v8", stroke="var(--ink)", fill="none"))
         out.append(element("text", report.number(value["median"], 0 if value["median"] >= 1000 else 1) + f" {unit}", x=f"{high + 8:.1f}", y=y + 14))
-    return element("svg", "".join(out), viewBox=f"0 0 {left + width + 110} {len(shown) * step + 4}", role="img")
+    return element("svg", "".join(out), viewBox=f"0 0 {left + width + 110} {len(shown) * step + 4}", width=left + width + 110, role="img")
 
 
 def round_up(value):

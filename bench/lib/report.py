@@ -82,7 +82,7 @@ def busy_note(results):
     if not idle:
         return ""
     return ("requests/s were bounded by the core of load and origin (or by others on the machine), not by the proxy, in some row of: " + ", ".join(idle)
-            + ". CPU a request is not touched by that.")
+            + ". CPU a request is hardly touched by that.")
 
 
 def markdown(data):
@@ -90,7 +90,7 @@ def markdown(data):
     out = ["", "| | |", "|---|---|"]
     out += [f"| {what} | {text} |" for what, text in machine.in_words(data["machine"])]
     out += ["", "CPU is the proxy's, in µs a request; `ratio` is headgate's in those of that row, with its target. Latency is open-loop at half of",
-            "headgate's capacity, the same rate for all. " + busy_note(data["scenarios"]), ""]
+            "headgate's capacity, the same rate for all.", "", busy_note(data["scenarios"]), ""]
     out += ["| scenario | | " + " | ".join(head if head != "headgate is" else "ratio" for head in HEADS) + " |", "|---" * (len(HEADS) + 2) + "|"]
     for name, result in data["scenarios"].items():
         for label, row in result["rows"].items():
