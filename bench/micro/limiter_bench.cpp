@@ -5,7 +5,8 @@
 //      once, which no lock lets it do;
 //   2. bytes of state a key besides its text (target: at most 64);
 //   3. what two threads decide against one (target: at least 1.8).
-// Run as `bench_limiter` for Google Benchmark's table, or through bench/micro/ratios for the three numbers alone.
+// `bench_limiter --ratios` prints these (script/bench --micro); `--growth KEYS` prints how a decision's time grows with
+// keys and rules, as JSON for bench/run; without either it is Google Benchmark's table.
 #include "limiter/memory_store.hpp"
 
 #include <benchmark/benchmark.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -66,14 +68,16 @@ std::vector<rule> two_rules()
 // Both tables hold every key before anything is timed.
 struct subject
 {
-    explicit subject(std::size_t n) : keys(make_keys(n)), order(make_order(n, 1)), store(n * 2)
+    explicit subject(std::size_t n, std::vector<rule> rules = two_rules(), bool beside_bare = true)
+        : keys(make_keys(n)), order(make_order(n, 1)), store(n * 2)
     {
-        group = store.define("user", two_rules(), start);
-        decision said[2];
+        group = store.define("user", std::move(rules), start);
+        decision said[max_rules_a_group];
         for (const auto& key : keys) {
             const part p{group.get(), key, {}};
             store.take({&p, 1}, start, said);
-            bare[key] = 1;
+            if (beside_bare)
+                bare[key] = 1;
         }
     }
 
@@ -107,8 +111,8 @@ std::size_t after(std::uint64_t result)
 template <pace Pace>
 void decide_pass(subject& s, std::size_t from, std::size_t count, std::int64_t tick)
 {
-    decision said[2]{};
-    const auto step = 10'000'000 / static_cast<std::int64_t>(s.keys.size());
+    decision said[max_rules_a_group]{};
+    const auto step = std::max<std::int64_t>(1, 10'000'000 / static_cast<std::int64_t>(s.keys.size()));
     for (std::size_t i = 0; i < count; ++i) {
         const auto draw = (from + i + after<Pace>(said[0].remaining + said[1].remaining)) & (draws - 1);
         const part p{s.group.get(), s.keys[s.order[draw]], {}};
@@ -240,10 +244,71 @@ void print_threads(std::size_t keys)
                 1000 / median(two), 1000 / median(one), median(ratio));
 }
 
+// How it grows: medians over a few passes, one at a time.
+
+double decision_ns(subject& s)
+{
+    std::vector<double> seen;
+    for (int i = 0; i < 5; ++i) {
+        seen.push_back(ns_each(draws, [&] { decide_pass<pace::one_at_a_time>(s, 0, draws, tick); }));
+        tick += draws;
+    }
+    return median(seen);
+}
+
+// Buckets and windows in turn, as chains have them.
+std::vector<rule> many_rules(std::size_t n)
+{
+    std::vector<rule> rules;
+    for (std::size_t i = 0; i < n; ++i) {
+        rules.push_back(two_rules()[i % 2]);
+        rules.back().name += std::to_string(i);
+    }
+    return rules;
+}
+
+void print_curve(const char* title, const char* by, const char* unit,
+                 const std::vector<std::pair<std::size_t, double>>& points)
+{
+    std::printf("{\"title\": \"%s\", \"by\": \"%s\", \"unit\": \"%s\", \"points\": [", title, by, unit);
+    const char* comma = "";
+    for (const auto& [x, y] : points) {
+        std::printf("%s[%zu, %.2f]", comma, x, y);
+        comma = ", ";
+    }
+    std::printf("]}");
+}
+
+void print_growth(std::size_t most_keys)
+{
+    std::vector<std::pair<std::size_t, double>> time, bytes, rules;
+    for (std::size_t n = 1000; n <= most_keys; n *= 10) {
+        subject s(n, two_rules(), false);
+        time.emplace_back(n, decision_ns(s));
+        const auto stats = s.store.stats();
+        bytes.emplace_back(n, static_cast<double>(stats.bytes) / static_cast<double>(stats.keys));
+    }
+    for (std::size_t n = 1; n <= max_rules_a_group; n *= 2) {
+        subject s(10'000, many_rules(n), false);
+        rules.emplace_back(n, decision_ns(s));
+    }
+    std::printf("[");
+    print_curve("The limiter alone: keys, two rules", "keys", "ns a decision", time);
+    std::printf(",\n");
+    print_curve("The limiter alone: memory of a key with its text", "keys", "bytes a key", bytes);
+    std::printf(",\n");
+    print_curve("The limiter alone: rules of a chain, 10,000 keys", "rules", "ns a decision", rules);
+    std::printf("]\n");
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
+    if (argc == 3 && std::strcmp(argv[1], "--growth") == 0) {
+        print_growth(std::strtoull(argv[2], nullptr, 10));
+        return 0;
+    }
     if (argc == 2 && std::strcmp(argv[1], "--ratios") == 0) {
         std::puts("| what | headgate | against | ratio | target |\n|---|---|---|---|---|");
         print_decision_ratio<pace::one_at_a_time>(10'000);

@@ -1,0 +1,49 @@
+"""Ratios and targets: what the figures of a scenario say. Plain data in, plain data out."""
+from lib.scenarios import BY_NAME, IDLE_TARGET_KIB
+
+NOT_PEERS = ("headgate", "floor")  # the floor does nothing with what it moves: no peer for latency
+
+
+def ratios(name, result):
+    """headgate's CPU a request in those of each other row: label -> (ratio, target or None)."""
+    scenario, rows = BY_NAME[name], result["rows"]
+    if "us" not in rows.get("headgate", {}):
+        return {}
+    own = rows["headgate"]["us"]["median"]
+    itself = scenario.itself[0] if scenario.itself else None
+    return {label: (own / row["us"]["median"], scenario.targets.get("itself" if label == itself else label))
+            for label, row in rows.items() if label != "headgate" and "us" in row}
+
+
+def verdicts(name, result):
+    """Every target of a scenario: a list of {what, figure, target, met}."""
+    scenario, rows = BY_NAME[name], result["rows"]
+    said = [verdict(f"CPU a request beside {label}", ratio, target)
+            for label, (ratio, target) in ratios(name, result).items() if target is not None]
+    own = rows.get("headgate", {})
+    if scenario.redis_target and "redis_us" in own and "redis_us" in rows.get("nginx+lua", {}):
+        said.append(verdict("Redis's CPU a request beside nginx+lua", own["redis_us"]["median"] / rows["nginx+lua"]["redis_us"]["median"],
+                            scenario.redis_target))
+    if "idle" in own:
+        said.append(verdict("KiB an idle client", own["idle"]["kib"], IDLE_TARGET_KIB))
+    best = best_peer_p99(scenario, rows)
+    if best and "latency" in own:
+        said.append(verdict(f"p99 at half of capacity beside the best peer, {best[0]}", own["latency"]["p99"]["median"] / best[1], 1.0))
+    return said
+
+
+def verdict(what, figure, target):
+    return {"what": what, "figure": figure, "target": target, "met": round(figure, 2) <= target}
+
+
+def best_peer_p99(scenario, rows):
+    itself = scenario.itself[0] if scenario.itself else None
+    seen = [(label, row["latency"]["p99"]["median"]) for label, row in rows.items()
+            if label not in NOT_PEERS and label != itself and "latency" in row]
+    return min(seen, key=lambda each: each[1], default=None)
+
+
+def p999_of(row):
+    """None where there were too few requests to speak of one in a thousand."""
+    latency = row.get("latency")
+    return latency["p999"]["median"] if latency and latency["count"] >= 5000 else None

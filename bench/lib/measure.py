@@ -1,0 +1,236 @@
+"""Runs one scenario: starts its contestants, loads them in turn, and returns the figures.
+
+CPU a request is the CPU time of the proxy's process in the measured time, divided by the requests answered in it. bench_load
+itself reads it at both ends from /proc/PID/task/*/schedstat (nanoseconds); that it agrees with utime + stime of
+/proc/PID/stat (ticks of 10 ms) is checked each time. Latency is measured apart, at a constant rate that is the same for all
+contestants: half of what headgate carried in the same scenario.
+"""
+import dataclasses
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+from lib.peers import Skipped, most_clients_of_haproxy
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+    rounds: int
+    seconds: float
+    latency_rounds: int
+    latency_seconds: float
+    idle_clients: int
+
+
+QUICK = Effort(rounds=2, seconds=0.75, latency_rounds=1, latency_seconds=0.75, idle_clients=2_000)
+FULL = Effort(rounds=5, seconds=2, latency_rounds=3, latency_seconds=2, idle_clients=10_000)
+
+
+class Contestant:
+    def __init__(self, label, peer, load):
+        self.label, self.peer, self.load = label, peer, load
+        self.rounds, self.latencies = [], []
+
+
+class Unmeasured(Exception):
+    """The load did not get what the scenario is about."""
+
+
+def run_load(peers, port, load, watch, **more):
+    """One run of bench_load; its JSON."""
+    command = [os.path.join(peers.tools, "bench_load"), "--port", str(port)]
+    for name, value in {**load, **more}.items():
+        command += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    for peer in watch:
+        command += ["--watch", str(peer.process.pid)]
+    return json.loads(peers.group.output(peers.cores.load, *command, timeout=300))
+
+
+def utime_and_stime(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_kib(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
+
+
+def spread(values):
+    return {"median": statistics.median(values), "least": min(values), "most": max(values)}
+
+
+def check_answers(scenario, said):
+    """Refusals where they belong and nowhere else, and hardly an error."""
+    answered = sum(said["statuses"].values())
+    refused = said["statuses"].get("429", 0)
+    good = sum(n for status, n in said["statuses"].items() if status[0] == "2")
+    least, most = scenario.refused
+    if answered == 0 or not least <= refused / answered <= most or good + refused < answered * 0.999 or said["errors"] > answered * 0.001:
+        raise Unmeasured(f"answers were not as they should be: {said['statuses']}, {said['errors']} broken connections")
+
+
+def measure_round(peers, scenario, one, seconds):
+    watched = [one.peer, *peers.redis]
+    ticks = utime_and_stime(one.peer.process.pid)
+    began = time.monotonic()
+    said = run_load(peers, one.peer.port, one.load, watched, seconds=seconds)
+    ticks = utime_and_stime(one.peer.process.pid) - ticks
+    check_answers(scenario, said)
+    requests = said["bytes"] / scenario.answer_bytes if scenario.answer_bytes else said["requests"]
+    cpu = said["cpu_ns"][0] / 1e9
+    # The ticks also saw connecting and warming up: they may be more, by as much as there was time for, but not less.
+    if ticks < cpu * 0.95 - 0.03 or ticks > cpu + (time.monotonic() - began - said["seconds"]) * os.cpu_count() + 0.03:
+        print(f"  {one.label}: utime + stime say {ticks:.2f} s, schedstat {cpu:.2f} s", file=sys.stderr)
+    one.rounds.append({"us": cpu / requests * 1e6, "rate": requests / said["seconds"], "busy": cpu / said["seconds"],
+                       "redis_us": sum(said["cpu_ns"][1:]) / requests / 1e3, "rss_mib": resident_kib(one.peer.process.pid) / 1024})
+
+
+def measure_latency(peers, scenario, one, rate, seconds):
+    said = run_load(peers, one.peer.port, one.load, [], seconds=seconds, rate=f"{rate:.1f}")
+    check_answers(scenario, said)
+    late = said["latency_us"]
+    one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
+                          "late_p99": said["late_p99_us"]})
+
+
+def start_contestants(peers, scenario, notes):
+    wanted = [("headgate", "headgate", {}, {}), *((name, name, {}, {}) for name in scenario.peers)]
+    if scenario.itself:
+        label, load, setting = scenario.itself
+        wanted.append((label, "headgate", load, setting))
+    started = []
+    for label, name, load, setting in wanted:
+        try:
+            peer = peers.start(name, dataclasses.replace(scenario.setting, **setting))
+        except (Skipped, FileNotFoundError) as why:
+            notes.append(f"{label}: {why}")
+            if label == "headgate":
+                break
+            continue
+        if scenario.setting.workers != 1 and name == "headgate":
+            for task in os.listdir(f"/proc/{peer.process.pid}/task"):  # one worker or two, both may use the same cores
+                os.sched_setaffinity(int(task), peers.cores.pair)
+        started.append(Contestant(label, peer, fitting(label, {**scenario.load, **load}, notes)))
+    return started
+
+
+def fitting(label, load, notes):
+    """The load, less the idle clients that HAProxy cannot hold within the limit of open files."""
+    idle = min(load.get("idle", 0), most_clients_of_haproxy(load.get("idle", 0)) - 300)
+    if label != "haproxy" or idle >= load.get("idle", 0):
+        return load
+    notes.append(f"{label}: {idle:,} idle clients, since it may open only so many files here")
+    return {**load, "idle": idle}
+
+
+def run_scenario(peers, scenario, effort, progress):
+    """Everything about one scenario, as plain data."""
+    notes = []
+    peers.start_redis(scenario.setting.store)
+    contestants = start_contestants(peers, scenario, notes)
+    try:
+        if scenario.kind == "idle":
+            measure_idle(peers, contestants, effort, progress)
+        elif contestants:
+            measure_load(peers, scenario, contestants, effort, progress, notes)
+        return summary(scenario, contestants, notes)
+    finally:
+        for one in contestants:
+            peers.end(one.peer)
+        peers.end_redis()
+        remove_logs(peers.group.folder)
+
+
+def measure_load(peers, scenario, contestants, effort, progress, notes):
+    for one in list(contestants):
+        try:
+            if scenario.prefill:
+                progress.tell(f"{scenario.name}: {one.label} gets to know {scenario.prefill:,} keys")
+                run_load(peers, one.peer.port, {**one.load, "keys": f"sequence:{scenario.prefill}"}, [], warm=0, most=scenario.prefill)
+            run_load(peers, one.peer.port, one.load, [], seconds=0.3)
+        except RuntimeError as why:
+            drop(peers, contestants, one, why, notes)
+    for number in range(effort.rounds):
+        for one in list(contestants):
+            progress.tell(f"{scenario.name}: round {number + 1} of {effort.rounds}, {one.label}")
+            try:
+                measure_round(peers, scenario, one, effort.seconds)
+            except (Unmeasured, RuntimeError) as why:
+                drop(peers, contestants, one, why, notes)
+    if not scenario.latency or not contestants or contestants[0].label != "headgate":
+        return
+    rate = statistics.median(each["rate"] for each in contestants[0].rounds) / 2
+    for number in range(effort.latency_rounds):
+        for one in contestants:
+            progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {effort.latency_rounds}, {one.label}")
+            try:
+                measure_latency(peers, scenario, one, rate, effort.latency_seconds)
+            except (Unmeasured, RuntimeError) as why:
+                notes.append(f"{one.label}: no latency: {why}")
+    contestants[0].latency_rate = rate
+    for one in contestants:
+        if statistics.median(each["rate"] for each in one.rounds) < rate:
+            notes.append(f"{one.label} carries less than that rate: its latency is that of a queue that grows")
+
+
+def drop(peers, contestants, one, why, notes):
+    notes.append(f"{one.label}: not measured: {why}")
+    contestants.remove(one)
+    peers.end(one.peer)
+
+
+def measure_idle(peers, contestants, effort, progress):
+    """Memory of silent clients: what the process grows by, and the CPU it uses while they say nothing."""
+    for one in contestants:
+        clients = effort.idle_clients
+        if one.label == "haproxy":
+            clients = fitting(one.label, {"idle": clients}, [])["idle"]
+        progress.tell(f"idle: {clients:,} clients of {one.label}")
+        pid = one.peer.process.pid
+        run_load(peers, one.peer.port, {}, [], connections=100, seconds=0.2)  # what is allocated once is there
+        before = resident_kib(pid)
+        command = [os.path.join(peers.tools, "bench_load"), "--port", str(one.peer.port), "--connections", "0", "--idle", str(clients), "--hold"]
+        holding = peers.group.start(peers.cores.load, *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if not holding.stdout.readline():
+            raise RuntimeError(f"could not hold {clients} clients: {peers.group.last_words(command[0])}")
+        time.sleep(2.5)  # what is freed late is free
+        cpu = utime_and_stime(pid)
+        time.sleep(1)
+        one.idle = {"kib": (resident_kib(pid) - before) / clients, "clients": clients, "cpu_s": utime_and_stime(pid) - cpu}
+        peers.group.end(holding)
+
+
+def summary(scenario, contestants, notes):
+    rows = {}
+    for one in contestants:
+        row = rows[one.label] = {}
+        if hasattr(one, "idle"):
+            row["idle"] = one.idle
+        if one.rounds:
+            for figure in ("us", "rate", "busy", "rss_mib"):
+                row[figure] = spread([each[figure] for each in one.rounds])
+            if scenario.setting.store != "memory":
+                row["redis_us"] = spread([each["redis_us"] for each in one.rounds])
+        if one.latencies:
+            row["latency"] = {p: spread([each[p] for each in one.latencies]) for p in ("p50", "p99", "p999")}
+            row["latency"]["count"] = sum(each["count"] for each in one.latencies)
+            row["latency"]["unfinished"] = sum(each["unfinished"] for each in one.latencies)
+            row["latency"]["late_p99"] = spread([each["late_p99"] for each in one.latencies])
+    return {"title": scenario.title, "rows": rows, "notes": notes,
+            "latency_rate": getattr(contestants[0], "latency_rate", None) if contestants else None}
+
+
+def remove_logs(folder):
+    """Access logs of a minute's load are large."""
+    for name in os.listdir(folder):
+        if name.endswith((".log", ".err")):
+            os.remove(os.path.join(folder, name))

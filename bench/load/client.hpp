@@ -1,0 +1,93 @@
+// The load: one thread, one epoll, many connections to one port of this machine.
+//
+// Closed loop (no rate): a connection sends its next request when it has its answer. What comes out is capacity.
+// Open loop (a rate): request k is due at k / rate whatever happens to the others, and its latency counts from that
+// moment, also while it waits for a free connection. So a server that stops for a while is charged for every request
+// that it kept waiting, not for one a connection.
+#pragma once
+
+#include "bench/load/answer.hpp"
+#include "bench/load/histogram.hpp"
+#include "bench/load/options.hpp"
+#include "bench/load/requests.hpp"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace load {
+
+using clock = std::chrono::steady_clock;
+
+struct result
+{
+    double seconds = 0;
+    std::uint64_t requests = 0; // answered in the measured time
+    std::uint64_t bytes = 0;    // of answers
+    std::uint64_t errors = 0;   // connections that broke or were refused
+    std::uint64_t unfinished = 0;
+    std::map<int, std::uint64_t> statuses;
+    std::vector<std::uint64_t> cpu_nanoseconds; // of each watched process
+    histogram latency;
+    histogram lateness; // open loop: how much after its due time a request was sent; our own slowness shows here
+};
+
+class client
+{
+public:
+    explicit client(const options& chosen);
+    ~client();
+
+    // Every connection makes one request. False when that does not succeed within a minute.
+    bool connect_all();
+    result run();
+
+private:
+    struct connection
+    {
+        int fd = -1;
+        bool connecting = false;
+        bool busy = false;
+        bool silent = false; // one of the idle ones
+        std::size_t sent = 0;
+        clock::time_point due;
+        std::string out;
+        answer coming;
+    };
+
+    void start(connection& one, clock::time_point due);
+    void open(connection& one);
+    void flush(connection& one);
+    void on_event(connection& one);
+    void finish(connection& one);
+    void fail(connection& one);
+    void close(connection& one);
+    void wait_until(clock::time_point when);
+    void start_what_is_due(clock::time_point now);
+    void begin_measuring(clock::time_point now);
+    void end_measuring(clock::time_point now);
+    std::size_t count_busy() const;
+
+    const options& chosen_;
+    requests requests_;
+    int set_;
+    std::vector<connection> all_; // the busy ones first
+    std::deque<connection*> free_;
+    std::deque<clock::time_point> backlog_; // due, and no connection is free
+    std::uint64_t scheduled_ = 0;
+    std::size_t primed_ = 0;
+    clock::time_point started_, begin_, end_;
+    enum class phase
+    {
+        priming,
+        warming,
+        measuring,
+        draining
+    } phase_ = phase::priming;
+    std::vector<std::uint64_t> cpu_before_;
+    result result_;
+};
+
+} // namespace load
