@@ -64,12 +64,6 @@ const feature features[] = {
      [](finder& f) {
          f.each_listener([&](const auto& x, const auto& path) { f.at(x.proxy_protocol, path + ".proxy_protocol"); });
      }},
-    {"Redis Cluster",
-     [](finder& f) {
-         f.each_redis([&](const auto& x, const auto& path) {
-             f.at(x.url.shape == redis_url::topology::cluster, path + ".url");
-         });
-     }},
     {"counting locally while Redis does not answer (`on_outage: local`; `open` and `closed` work)",
      [](finder& f) {
          f.each_redis([&](const auto& x, const auto& path) {

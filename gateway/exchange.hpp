@@ -57,7 +57,7 @@ struct asked_chain
     std::size_t count = 0;
     std::size_t first_decision = 0;                                    // of the chain, in the outcome's
     std::array<const limiter::rule_group*, limiter::max_parts> judged; // by these rules, newer ones during a reload
-    limiter::time_point charged_at{};
+    std::array<limiter::time_point, limiter::max_parts> charged_at;    // each part, by the clock that judged it
 
     std::span<const limiter::part> view() const { return {parts.data(), count}; }
 };

@@ -111,9 +111,9 @@ void keep_decisions(asked_chain& asked, limiter::verdict& said, exchange& x)
 {
     auto& limit = x.limit;
     asked.first_decision = limit.count;
-    asked.charged_at = said.charged_at;
     for (std::size_t i = 0; i < asked.count; ++i) {
         asked.judged[i] = said.groups[i];
+        asked.charged_at[i] = said.charged(i);
         std::size_t place = 0;
         for (const auto& member : said.groups[i]->members()) {
             limit.ready[limit.count] = asked.from[i]->find_ready(member.limits.limits, place++);
@@ -156,9 +156,9 @@ void correct(session& client, const asked_chain& asked, const exchange& x, limit
             continue;
         const limiter::part as_charged{part.group, part.key, {charged.data(), n}};
         if (!asked.chain->is_shared())
-            asked.chain->store->correct(as_charged, {corrected.data(), n}, asked.charged_at, now);
+            asked.chain->store->correct(as_charged, {corrected.data(), n}, asked.charged_at[k], now);
         else if (const auto shared = client.owner().store_of(x, *asked.chain))
-            shared->correct(x.setup, as_charged, {corrected.data(), n}, asked.charged_at);
+            shared->correct(x.setup, as_charged, {corrected.data(), n}, asked.charged_at[k]);
     }
 }
 

@@ -67,6 +67,7 @@ struct shared_store_sums
 {
     std::uint64_t decisions = 0, failures = 0, lost_corrections = 0, is_ready = 0;
     std::uint64_t timeouts = 0, reconnects = 0, late_replies = 0, conversions = 0, errors = 0;
+    std::uint64_t redirections = 0, lost_reservations = 0;
 };
 
 struct sums
@@ -116,6 +117,8 @@ struct sums
             to.late_replies += from.late_replies.read();
             to.conversions += from.conversions.read();
             to.errors += from.errors.read();
+            to.redirections += from.redirections.read();
+            to.lost_reservations += from.lost_reservations.read();
         });
     }
 };
@@ -207,6 +210,11 @@ void show_shared_stores(exposition& out, const sums& all)
     each("headgate_redis_conversions_total", "Keys carried over to other limits.", MetricType::Counter,
          &sum::conversions);
     each("headgate_redis_errors_total", "Error replies.", MetricType::Counter, &sum::errors);
+    each("headgate_redis_redirections_total", "MOVED and ASK of a cluster's nodes, followed.", MetricType::Counter,
+         &sum::redirections);
+    each("headgate_redis_lost_reservations_total",
+         "Parts of chains over several slots that could be neither confirmed nor given back.", MetricType::Counter,
+         &sum::lost_reservations);
 }
 
 using named_stats = std::vector<std::pair<std::string, limiter::store_stats>>;

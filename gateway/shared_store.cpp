@@ -2,6 +2,7 @@
 
 #include "gateway/store_health.hpp"
 #include "gateway/worker.hpp"
+#include "limiter/redis/cluster.hpp"
 #include "limiter/redis/sentinel.hpp"
 
 #include <spdlog/spdlog.h>
@@ -43,12 +44,17 @@ std::shared_ptr<redis::link_source> make_links(worker& owner, const ready_shared
 {
     auto options = link_options_of(from);
     const auto& url = from.config->url;
-    if (url.shape != config::redis_url::topology::sentinel)
+    std::vector<redis::server_address> servers;
+    for (const auto& server : url.servers)
+        servers.push_back({server.host, server.port});
+    if (url.shape == config::redis_url::topology::single)
         return std::make_shared<redis::single_link>(
             std::make_shared<redis::link>(owner.sockets(), owner.names(), std::move(options), std::move(told)));
-    redis::sentinel_options with{.master = url.master, .server = std::move(options)};
-    for (const auto& server : url.servers)
-        with.sentinels.push_back({server.host, server.port});
+    if (url.shape == config::redis_url::topology::cluster)
+        return std::make_shared<redis::cluster_links>(
+            owner.sockets(), owner.names(),
+            redis::cluster_options{.seeds = std::move(servers), .node = std::move(options)}, std::move(told));
+    redis::sentinel_options with{.sentinels = std::move(servers), .master = url.master, .server = std::move(options)};
     with.sentinel.timeout = with.server.connect_timeout;
     with.sentinel.connect_timeout = with.server.connect_timeout;
     with.sentinel.tls = with.server.tls;
@@ -73,6 +79,8 @@ std::string describe(redis::link::state state, std::string_view why)
         return "cannot connect" + because;
     case redis::link::state::resting:
         return "left alone for now" + because;
+    case redis::link::state::ready:
+        return why.empty() ? std::string() : "some keys are out of reach" + because;
     default:
         return {};
     }
@@ -95,30 +103,16 @@ void shared_store::tell(redis::link::state state, std::string_view why)
     if (state == redis::link::state::stopped)
         return;
     auto words = describe(state, why);
-    if (state == redis::link::state::ready) {
+    const bool some_answer = state == redis::link::state::ready; // a part of a cluster: other gateways fare no better
+    if (words.empty()) {
         health_.answers(name_, worker_.number());
         spdlog::info("store {}: connected to {}", name_, config_.url.text);
     } else {
-        health_.fails(name_, worker_.number(), {words, config_.outage == config::on_outage::closed});
+        health_.fails(name_, worker_.number(), {words, !some_answer && config_.outage == config::on_outage::closed});
         if (words != said_) // attempt after attempt fails for the same reason: said once
             spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
     }
     said_ = std::move(words);
-}
-
-// Another master has a link of its own, which begins to count anew.
-shared_store::link_counters shared_store::count_links()
-{
-    if (const auto now = store_.links().generation(); now != generation_) {
-        generation_ = now;
-        before_.add(last_);
-        last_ = {};
-    }
-    const auto& seen = store_.links().current().seen();
-    last_ = {seen.timeouts, seen.connected, seen.late_replies};
-    auto sum = before_;
-    sum.add(last_);
-    return sum;
 }
 
 shared_store::~shared_store() { stop(); }

@@ -33,19 +33,6 @@ public:
                  std::span<const std::uint64_t> actual, limiter::time_point charged_at);
     void renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key);
 
-    struct link_counters
-    {
-        std::uint64_t timeouts = 0, connected = 0, late_replies = 0;
-        void add(const link_counters& more)
-        {
-            timeouts += more.timeouts;
-            connected += more.connected;
-            late_replies += more.late_replies;
-        }
-    };
-    // Of all links so far. Called by the worker's tick.
-    link_counters count_links();
-
     void stop();
 
 private:
@@ -60,8 +47,6 @@ private:
     config::store_config config_;
     store_health& health_;
     std::string said_; // in the log, last
-    std::uint64_t generation_ = 0;
-    link_counters before_, last_;
     limiter::redis::store store_;
     steady_time logged_{};
     std::uint64_t unlogged_ = 0;

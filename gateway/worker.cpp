@@ -195,13 +195,15 @@ task<void> worker::tick()
         }
         for (const auto& store : shared_stores_) {
             auto& shown = metrics_.of_store(store->name());
-            const auto links = store->count_links();
+            const auto links = store->store().links().seen();
             shown.is_ready.set(store->store().links().now() == limiter::redis::link::state::ready ? 1 : 0);
             shown.timeouts.set(links.timeouts);
             shown.reconnects.set(links.connected);
             shown.late_replies.set(links.late_replies);
             shown.conversions.set(store->store().seen().conversions);
             shown.errors.set(store->store().seen().errors);
+            shown.redirections.set(store->store().seen().redirections);
+            shown.lost_reservations.set(store->store().seen().lost_outcomes);
         }
         renew_slots();
         access_.tick(now);

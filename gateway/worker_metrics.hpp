@@ -48,6 +48,7 @@ struct shared_store_counters
     counter lost_corrections; // refunds and settled costs among them
     counter is_ready;         // 1: connected and answering, as of the worker's last tick
     counter timeouts, reconnects, late_replies, conversions, errors;
+    counter redirections, lost_reservations; // on a cluster
 };
 
 class worker_metrics

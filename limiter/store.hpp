@@ -30,12 +30,15 @@ struct part
 struct verdict
 {
     bool admitted = true;
-    bool blocked = false;         // by an operator, not by a rule
-    bool shared_counters = false; // the store was full: a new key was judged by the overflow counters
-    bool shadow_refused = false;  // some shadow rule would have refused
-    microseconds retry_after{-1}; // refused: waiting this long satisfies every rule; never: no wait does
-    microseconds delay{0};        // admitted: hold the request this long
-    time_point charged_at{};      // what to say when it is given back
+    bool blocked = false;            // by an operator, not by a rule
+    bool shared_counters = false;    // the store was full: a new key was judged by the overflow counters
+    bool shadow_refused = false;     // some shadow rule would have refused
+    microseconds retry_after{-1};    // refused: waiting this long satisfies every rule; never: no wait does
+    microseconds delay{0};           // admitted: hold the request this long
+    time_point charged_at{};         // what to say when it is given back
+    bool has_several_clocks = false; // parts were charged in several places, each by its own clock
+    std::array<time_point, max_parts> charged_there; // by part; only then
+    time_point charged(std::size_t part) const { return has_several_clocks ? charged_there[part] : charged_at; }
 
     // Decisions stand in the caller's array, part by part, in the order of the group that judged. During a reload that
     // is the new group, which the caller's configuration may not hold yet: `kept` does.

@@ -13,6 +13,7 @@ enum class reply_status : unsigned
     boundaries,
     other_rules,
     foreign,
+    lapsed,
 };
 
 // Reads the part of a reply that says the script changed nothing, and why.
@@ -23,9 +24,10 @@ inline call_answer read_unchanged(reply_status status, time_point now, number_re
     out.part = from.byte();
     if (from.failed() || out.part >= parts)
         return out;
-    if (status == reply_status::other_rules && from.rest().size() >= header_numbers * number_bytes) {
+    const bool tells_value = status == reply_status::other_rules || status == reply_status::lapsed;
+    if (tells_value && from.rest().size() >= header_numbers * number_bytes) {
         out.value = from.rest();
-        out.status = call_status::other_rules;
+        out.status = status == reply_status::lapsed ? call_status::lapsed : call_status::other_rules;
     } else if (status == reply_status::boundaries && from.at_end()) {
         out.status = call_status::boundaries;
     } else if (status == reply_status::foreign && from.at_end()) {

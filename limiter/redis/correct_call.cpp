@@ -12,7 +12,7 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr std::size_t most_bytes = 3 + max_rules_a_group + number_bytes * (2 + 5 * max_rules_a_group);
+constexpr std::size_t most_bytes = 3 + max_rules_a_group + number_bytes * (3 + 5 * max_rules_a_group);
 
 // By how much a rule's charge is to change.
 struct change
@@ -94,40 +94,61 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
     }
 }
 
-void append(std::string& out, const packed_group& group, std::string_view key, std::span<const change> changes,
-            time_point charged_at, const correct_options& how, call_by by, const script& s)
+using argument_room = std::array<char, most_bytes>;
+
+std::string_view write_argument(argument_room& room, const packed_group& group, std::span<const change> changes,
+                                time_point charged_at, const correct_options& how)
 {
-    std::array<char, most_bytes> argument;
-    number_writer to(argument.data());
-    to.byte((how.replace ? 2u : 0u) | (group.has_tails() ? 8u : 0u));
+    number_writer to(room.data());
+    to.byte((how.replace ? 2u : 0u) | (how.reservation != 0 ? 4u : 0u) | (group.has_tails() ? 8u : 0u));
     to.byte(static_cast<unsigned>(group.size()));
     to.byte(static_cast<unsigned>(group.numbers()));
     for (std::size_t i = 0; i < group.size(); ++i)
         to.byte(kind_byte(group, i, changes[i]));
     to.number(group.fingerprint());
     to.number(to_number(charged_at));
+    if (how.reservation != 0)
+        to.number(how.reservation);
     for (std::size_t i = 0; i < group.size(); ++i)
         write_rule(to, group, i, changes[i].by, charged_at, how);
-    append_call(out, s, by, 1, 1);
-    append_word(out, key);
-    append_word(out, std::string_view(argument.data(), static_cast<std::size_t>(to.end() - argument.data())));
+    return {room.data(), static_cast<std::size_t>(to.end() - room.data())};
 }
+
+std::string_view write_argument(argument_room& room, const correction& c, const correct_options& how)
+{
+    std::array<change, max_rules_a_group> changes;
+    for (std::size_t i = 0; i < c.group->size(); ++i)
+        changes[i] = change_of(c, i);
+    return write_argument(room, *c.group, changes, c.charged_at, how);
+}
+
+constexpr std::array<change, max_rules_a_group> no_changes{};
 
 } // namespace
 
 void append_correct(std::string& out, const correction& c, const correct_options& how, call_by by, const script& s)
 {
-    std::array<change, max_rules_a_group> changes;
-    for (std::size_t i = 0; i < c.group->size(); ++i)
-        changes[i] = change_of(c, i);
-    append(out, *c.group, c.key, changes, c.charged_at, how, by, s);
+    argument_room room;
+    append_call(out, s, by, c.key, write_argument(room, c, how));
+}
+
+std::string correct_argument(const correction& c, const correct_options& how)
+{
+    argument_room room;
+    return std::string(write_argument(room, c, how));
+}
+
+std::string commit_argument(const packed_group& group, const correct_options& how)
+{
+    argument_room room;
+    return std::string(write_argument(room, group, no_changes, {}, how));
 }
 
 void append_renew(std::string& out, const packed_group& group, std::string_view key, const correct_options& how,
                   call_by by, const script& s)
 {
-    const std::array<change, max_rules_a_group> none{};
-    append(out, group, key, none, {}, how, by, s);
+    argument_room room;
+    append_call(out, s, by, key, write_argument(room, group, no_changes, {}, how));
 }
 
 call_answer read_correct(std::string_view reply)

@@ -21,10 +21,15 @@ struct correct_options
     bool replace = false;
     holder who;
     time_point guess{};
+    std::uint64_t reservation = 0; // not 0: ends it; when the key does not know it any more, nothing changes
 };
 
 void append_correct(std::string& out, const correction& c, const correct_options& how, call_by by = call_by::digest,
                     const script& s = correct_script());
+
+// The argument of such a call, to be made later; and of one that confirms what `how.reservation` took.
+std::string correct_argument(const correction& c, const correct_options& how);
+std::string commit_argument(const packed_group& group, const correct_options& how);
 
 // Gives what `how.who` has in flight on the key its whole lifetime again.
 void append_renew(std::string& out, const packed_group& group, std::string_view key, const correct_options& how,

@@ -18,6 +18,20 @@ std::vector<std::uint64_t> empty_words(const meter& m) { return std::vector<std:
 
 bool is_in_flight(const packed_group& group, std::size_t i) { return group.kind(i) == script_kind::in_flight; }
 
+void give_back(const packed_group& group, key_value& value, const reserved_part& r)
+{
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        auto& s = value.rules[i];
+        if (!is_in_flight(group, i)) {
+            limiter::give_back(group.limits(i), s.words, r.charged_at, value.last, r.costs[i]);
+            continue;
+        }
+        for (auto& h : s.holders)
+            h.count -= h.holder == r.holder ? std::min(h.count, r.costs[i]) : 0;
+        std::erase_if(s.holders, [](const held_slots& h) { return h.count == 0; });
+    }
+}
+
 } // namespace
 
 key_value fresh_value(const packed_group& group, time_point now)
@@ -35,6 +49,11 @@ key_value fresh_value(const packed_group& group, time_point now)
 time_point advance(const packed_group& group, key_value& value, time_point now)
 {
     value.last = std::max(value.last, now);
+    for (const auto& each : value.reserved) {
+        if (each.expires <= value.last)
+            give_back(group, value, each);
+    }
+    std::erase_if(value.reserved, [&](const reserved_part& r) { return r.expires <= value.last; });
     for (std::size_t i = 0; i < group.size(); ++i) {
         if (!is_in_flight(group, i))
             continue;

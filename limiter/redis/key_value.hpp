@@ -32,11 +32,23 @@ struct rule_state
     friend bool operator==(const rule_state&, const rule_state&) = default;
 };
 
+// What a chain over several slots has charged and not confirmed yet.
+struct reserved_part
+{
+    std::uint64_t id = 0;
+    time_point expires{}, charged_at{};
+    std::uint64_t holder = 0;
+    std::vector<std::uint64_t> costs; // a rule; 0: nothing was charged
+
+    friend bool operator==(const reserved_part&, const reserved_part&) = default;
+};
+
 struct key_value
 {
     time_point last{}; // moment at which it was written
     time_point blocked_until{};
     std::vector<rule_state> rules;
+    std::vector<reserved_part> reserved;
 
     friend bool operator==(const key_value&, const key_value&) = default;
 };
@@ -50,12 +62,14 @@ std::string encode(const packed_group& group, const key_value& value);
 
 // A key never seen.
 key_value fresh_value(const packed_group& group, time_point now);
-// Time never runs back for a key; slots nobody renewed are free. Returns the moment that counts.
+// Time never runs back for a key; slots nobody renewed are free; what was reserved and not confirmed in time is given
+// back. Returns the moment that counts.
 time_point advance(const packed_group& group, key_value& value, time_point now);
 // How long the value must live in Redis.
 std::chrono::milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now);
 
-// Carries what was used over to other rules, by their names. Another plan of the same group: carry::all.
+// Carries what was used over to other rules, by their names. Another plan of the same group: carry::all. What is
+// reserved counts as used from now on: whoever reserved it does not know the new rules.
 key_value convert_value(const packed_group& from, const key_value& old, const packed_group& to, time_point now,
                         carry how);
 // carry::all when the fingerprint is that of the group's own or of one of its variants, in the version it has now.

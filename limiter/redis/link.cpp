@@ -55,6 +55,16 @@ std::string_view name_of(failure f)
     return names[static_cast<std::size_t>(f)];
 }
 
+void link::counters::add(const counters& more)
+{
+    connected += more.connected;
+    failed_attempts += more.failed_attempts;
+    broken += more.broken;
+    timeouts += more.timeouts;
+    late_replies += more.late_replies;
+    rests += more.rests;
+}
+
 link::link(reactor& in, name_resolver& names, link_options options, listener told)
     : reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)), socket_(in), in_(read_bytes),
       slots_(64), alarm_(in), pause_(in), random_(std::random_device{}())
@@ -109,7 +119,26 @@ link::question link::ask_anyway(std::string_view command)
     return {*this, failure::none, reactor_.turn_began() + allowed};
 }
 
+// Its reply says nothing that the next one does not.
+void link::say_asking()
+{
+    out_ += "*1\r\n$6\r\nASKING\r\n";
+    enqueue({.sent = reactor_.turn_began(), .is_awaited = false});
+}
+
 void link::enqueue(question& who)
+{
+    enqueue({.who = &who, .sent = reactor_.turn_began(), .deadline = who.deadline_});
+    ++waited_for_;
+    if (!is_sending_)
+        reactor_.at_turn_end(*this);
+    if (!is_keeping_time_)
+        start(keep_time());
+    else if (who.deadline_ < alarm_.expiry())
+        alarm_.cancel(); // it is set anew
+}
+
+void link::enqueue(const slot& next)
 {
     if (count_ == slots_.size()) {
         std::vector<slot> larger(2 * count_);
@@ -118,14 +147,7 @@ void link::enqueue(question& who)
         slots_ = std::move(larger);
         first_ = 0;
     }
-    slot_at(count_++) = {&who, reactor_.turn_began(), who.deadline_};
-    ++waited_for_;
-    if (!is_sending_)
-        reactor_.at_turn_end(*this);
-    if (!is_keeping_time_)
-        start(keep_time());
-    else if (who.deadline_ < alarm_.expiry())
-        alarm_.cancel(); // it is set anew
+    slot_at(count_++) = next;
 }
 
 // The waiting coroutine goes on at once, inside this call; it may ask again, and it may stop the link.
@@ -219,7 +241,7 @@ bool link::receive(std::string_view bytes)
         first_ = (first_ + 1) & (slots_.size() - 1);
         --count_;
         if (!answered.who) {
-            ++seen_.late_replies;
+            seen_.late_replies += answered.is_awaited ? 1 : 0;
             continue;
         }
         timeouts_ = 0;

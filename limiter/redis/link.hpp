@@ -66,6 +66,7 @@ public:
     struct counters
     {
         std::uint64_t connected = 0, failed_attempts = 0, broken = 0, timeouts = 0, late_replies = 0, rests = 0;
+        void add(const counters& more);
     };
     // Told of each change, with a reason in words for the log.
     using listener = std::function<void(state now, std::string_view why)>;
@@ -94,15 +95,24 @@ public:
     };
     // co_await link.ask(began, [&](std::string& out) { append_command(out, ...); }): `write` appends one command. It
     // has the time of a command from `began` on, when what it belongs to began. The reply is valid until the next
-    // suspension.
+    // suspension. `asking`: ASKING goes before it, for a slot on its way to this node of a cluster.
     template <class Write>
-    auto ask(steady_time began, Write&& write)
+    auto ask(steady_time began, Write&& write, bool asking = false)
     {
         const auto refused = why_not_now();
-        if (refused == failure::none)
+        if (refused == failure::none) {
+            if (asking)
+                say_asking();
             write(out_);
+        }
         return question(*this, refused, began + options_.timeout);
     }
+    // For who calls scripts over it: how many calls so far, and the last of them that carried a script's text.
+    struct script_calls
+    {
+        std::uint64_t asked = 0, last_text = 0;
+    };
+    script_calls& calls() { return calls_; }
     steady_time turn_began() const { return reactor_.turn_began(); }
 
 private:
@@ -130,11 +140,14 @@ private:
     {
         question* who = nullptr; // null: its time is over
         steady_time sent{}, deadline{};
+        bool is_awaited = true; // by somebody, once
     };
 
     failure why_not_now() const;
     question ask_anyway(std::string_view command);
+    void say_asking();
     void enqueue(question& who);
+    void enqueue(const slot& next);
     slot& slot_at(std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
     void finish(slot& of, failure failed);
 
@@ -204,6 +217,7 @@ private:
     bool is_late_ = false;      // it has run out of time
     std::string why_;
     counters seen_;
+    script_calls calls_;
     std::uint64_t random_;
 };
 

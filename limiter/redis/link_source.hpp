@@ -1,4 +1,5 @@
-// Where a store gets the link it asks over: one server's, or that of whoever is the master now.
+// Where a store gets the links it asks over: one server's, that of whoever is the master now, or those of a cluster's
+// masters, each of which has a part of the keys.
 #pragma once
 
 #include "limiter/redis/error_class.hpp"
@@ -7,28 +8,49 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace headgate::limiter::redis {
+
+// Whom to ask about a key, until the next suspension: after it, the link may be gone.
+struct route
+{
+    link* to = nullptr;
+    std::uint64_t number = 0; // another for each link that there has been
+    bool asking = false;      // ASKING goes directly before the command
+};
 
 class link_source
 {
 public:
     virtual ~link_source() = default;
 
+    // Keys are on several servers, by their slot. Otherwise every slot is on the same one, and nobody need know it.
+    bool spreads_keys() const { return spreads_keys_; }
+
     virtual void begin() = 0;
     virtual void stop() = 0;
+    // ready with a reason why(): only some keys can be asked about.
     virtual link::state now() const = 0;
     virtual const std::string& why() const = 0; // it is not ready
 
-    // Whom to ask. Always somebody, who may be unreachable; after a suspension it may be another, and this one gone.
-    virtual link& current() = 0;
-    // Another number for each link that `current` has been.
-    virtual std::uint64_t generation() const = 0;
-    // The current link answered what a master that can be written to does not.
-    virtual void suspect(error_class said) = 0;
-    // Waits while another link than the one of that generation is being looked for, until `deadline` at most. True:
-    // there is one, and it is ready.
-    virtual task<bool> until_another(std::uint64_t than, steady_time deadline) = 0;
+    // Always somebody, who may be unreachable.
+    virtual route route_to(std::uint16_t slot) = 0;
+    // Whom `way` led to has refused the command and run nothing. True: ask again, by `way` as it is now. Waits for
+    // that until `deadline` at the most.
+    virtual task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) = 0;
+    // All that have keys.
+    virtual std::vector<std::shared_ptr<link>> servers() const = 0;
+    // Of all links so far.
+    virtual link::counters seen() const = 0;
+    // At once when it is stopped, or where nobody has to.
+    virtual task<void> pause(std::chrono::microseconds) { co_return; }
+
+protected:
+    explicit link_source(bool spreads_keys = false) : spreads_keys_(spreads_keys) {}
+
+private:
+    const bool spreads_keys_;
 };
 
 // What a server says that is not, or not now, a master that takes writes. Nothing was run.
@@ -47,10 +69,10 @@ public:
     void stop() override { link_->stop(); }
     link::state now() const override { return link_->now(); }
     const std::string& why() const override { return link_->why(); }
-    link& current() override { return *link_; }
-    std::uint64_t generation() const override { return 1; }
-    void suspect(error_class) override {}
-    task<bool> until_another(std::uint64_t, steady_time) override { co_return false; }
+    route route_to(std::uint16_t) override { return {link_.get(), 1, false}; }
+    task<bool> reroute(route&, std::uint16_t, std::string, steady_time) override { co_return false; }
+    std::vector<std::shared_ptr<link>> servers() const override { return {link_}; }
+    link::counters seen() const override { return link_->seen(); }
 
 private:
     std::shared_ptr<link> link_;

@@ -43,4 +43,11 @@ void append_call(std::string& out, const script& s, call_by how, std::size_t key
     append_word(out, keys);
 }
 
+void append_call(std::string& out, const script& s, call_by how, std::string_view key, std::string_view argument)
+{
+    append_call(out, s, how, 1, 1);
+    append_word(out, key);
+    append_word(out, argument);
+}
+
 } // namespace headgate::limiter::redis

@@ -28,5 +28,7 @@ enum class call_by
 
 // The beginning of a call; `keys` keys and `arguments` arguments must follow, each with append_word.
 void append_call(std::string& out, const script& s, call_by how, std::size_t keys, std::size_t arguments);
+// A whole call with one key and one argument.
+void append_call(std::string& out, const script& s, call_by how, std::string_view key, std::string_view argument);
 
 } // namespace headgate::limiter::redis

@@ -106,7 +106,7 @@ void sentinel_master::on_published(std::string_view message)
     seek_soon();
 }
 
-void sentinel_master::suspect(error_class)
+void sentinel_master::suspect()
 {
     ++seen_.suspicions;
     if (!is_seeking_ && reactor_.turn_began() - last_round_ >= suspicion_rest)
@@ -123,6 +123,18 @@ void sentinel_master::seek_soon()
 
 // ---- who waits for another master
 
+task<bool> sentinel_master::reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline)
+{
+    if (!is_wrong_server(classify(error)))
+        co_return false;
+    suspect();
+    const bool is_found = co_await until_another(way.number, deadline);
+    way = route_to(slot);
+    co_return is_found;
+}
+
+// Waits while another link than the one of that generation is being looked for. True: there is one, and it is ready.
+
 task<bool> sentinel_master::until_another(std::uint64_t than, steady_time deadline)
 {
     const auto keep = shared_from_this();
@@ -133,6 +145,13 @@ task<bool> sentinel_master::until_another(std::uint64_t than, steady_time deadli
         std::erase(waiting_, &until);
     }
     co_return generation_ != than && current_->now() == link::state::ready;
+}
+
+link::counters sentinel_master::seen() const
+{
+    auto all = former_;
+    all.add(current_->seen());
+    return all;
 }
 
 void sentinel_master::wake_all()

@@ -41,12 +41,15 @@ public:
     // ready: the link is, and its server has said that it is a master. waiting: none was found; another try follows.
     link::state now() const override { return state_; }
     const std::string& why() const override { return why_; }
-    link& current() override { return *current_; }
-    std::uint64_t generation() const override { return generation_; }
-    void suspect(error_class said) override;
-    task<bool> until_another(std::uint64_t than, steady_time deadline) override;
+    route route_to(std::uint16_t) override { return {current_.get(), generation_, false}; }
+    // A server that is not the master any more has run nothing: whoever is the master by then is asked instead.
+    task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) override;
+    std::vector<std::shared_ptr<link>> servers() const override { return {current_}; }
+    link::counters seen() const override;
 
-    const counters& seen() const { return seen_; }
+    link& current() { return *current_; }
+    std::uint64_t generation() const { return generation_; } // of the current link
+    const counters& rounds() const { return seen_; }
 
 private:
     struct candidate
@@ -60,6 +63,8 @@ private:
     void on_sentinel(std::size_t which, link::state now, std::string_view why);
     void on_server(std::uint64_t number, link::state now, std::string_view why);
     void on_published(std::string_view message);
+    void suspect();
+    task<bool> until_another(std::uint64_t than, steady_time deadline);
     void seek_soon();
     void wake_all();
 
@@ -104,6 +109,7 @@ private:
     steady_timer wake_;
     std::vector<steady_timer*> waiting_; // of until_another
     counters seen_;
+    link::counters former_; // links that are gone
 };
 
 } // namespace headgate::limiter::redis

@@ -166,6 +166,7 @@ void sentinel_master::adopt(std::shared_ptr<link> server, std::uint64_t number)
     generation_ = number;
     ++seen_.switches;
     former->stop();
+    former_.add(former->seen());
     wake_all();
 }
 

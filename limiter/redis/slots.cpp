@@ -130,6 +130,12 @@ const server_address* slot_map::master_of(std::uint16_t slot) const
     return i == 0 ? nullptr : &masters_[i - 1u];
 }
 
+std::optional<std::size_t> slot_map::master_number(std::uint16_t slot) const
+{
+    const auto i = slot < slot_count ? by_slot_[slot] : index{0};
+    return i == 0 ? std::nullopt : std::optional<std::size_t>(i - 1u);
+}
+
 void slot_map::apply(const redirection& said)
 {
     if (said.what == redirection::kind::moved && said.slot < slot_count)

@@ -42,6 +42,7 @@ public:
 
     // Null: nobody that is known. Valid until the map is changed.
     const server_address* master_of(std::uint16_t slot) const;
+    std::optional<std::size_t> master_number(std::uint16_t slot) const; // in masters()
     // A MOVED is true until the next one; the others do not change the map.
     void apply(const redirection& said);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 
 namespace headgate::limiter::redis {
 
@@ -14,13 +15,6 @@ constexpr int most_rounds = 8;                          // of one question, befo
 constexpr std::string_view rules_lifetime = "34560000"; // 400 days: longer than any value written under them
 
 } // namespace
-
-std::string_view name_of(trouble t)
-{
-    constexpr std::string_view names[] = {"none",       "timeout", "unreachable", "broken",
-                                          "overloaded", "refused", "malformed",   "confused"};
-    return names[static_cast<std::size_t>(t)];
-}
 
 class store::spare_text
 {
@@ -44,123 +38,139 @@ private:
 };
 
 store::store(std::shared_ptr<link_source> links, holder who, key_form form, script_set scripts)
-    : links_(std::move(links)), who_(who), form_(form), scripts_(scripts)
-{}
+    : caller_(std::make_shared<caller>(std::move(links))), who_(who), form_(form), scripts_(std::move(scripts))
+{
+    std::random_device random;
+    last_reservation_ = (std::uint64_t{random()} << 32 | random()) >> 12;
+}
 
 store::~store() = default;
 
 store::shared_rules store::packed(const rule_group& group)
 {
     auto& known = packed_[&group];
-    if (!known)
-        known = std::make_shared<const packed_group>(group);
-    publish(*known);
-    return known;
+    if (!known.rules) {
+        known.rules = std::make_shared<const packed_group>(group);
+        known.rules_slot = slot_for(rules_key(known.rules->fingerprint()));
+    }
+    publish(known);
+    return known.rules;
 }
 
 // Another gateway, with other rules, will want to know under which ones a value was written. Once a connection: Redis
 // may have been emptied meanwhile.
-void store::publish(const packed_group& rules)
+void store::publish(known_rules& known)
 {
-    auto& to = published_[rules.fingerprint()];
-    const auto& now = links_->current();
-    const std::pair connection(links_->generation(), now.seen().connected);
-    if (to == connection || now.now() != link::state::ready)
+    const auto way = links().route_to(known.rules_slot);
+    const std::pair connection(way.number, way.to->seen().connected);
+    if (known.published == connection || way.to->now() != link::state::ready)
         return;
-    to = connection;
-    start(publish_later(rules_key(rules.fingerprint()), rules.description()));
+    known.published = connection;
+    start(publish_later(caller_, known.rules_slot, rules_key(known.rules->fingerprint()), known.rules->description()));
 }
 
-task<void> store::publish_later(std::string key, std::string description)
+task<void> store::publish_later(std::shared_ptr<caller> by, std::uint16_t slot, std::string key,
+                                std::string description)
 {
-    const auto keep = links_;
-    auto& to = keep->current();
-    const auto write = [&](std::string& out) { append_command(out, {"SET", key, description, "EX", rules_lifetime}); };
-    co_await to.ask(to.turn_began(), write);
+    link::answer got;
+    const auto write = [&](std::string& out, call_by) {
+        append_command(out, {"SET", key, description, "EX", rules_lifetime});
+    };
+    co_await by->call(slot, by->turn_began(), write, got);
 }
 
-trouble store::trouble_of(const link::answer& got)
+// ---- time, as Redis told it last
+
+void store::note_time(time_point told)
 {
-    switch (got.failed) {
-    case failure::timeout:
-        return trouble::timeout;
-    case failure::unreachable:
-        return trouble::unreachable;
-    case failure::broken:
-        return trouble::broken;
-    case failure::overloaded:
-        return trouble::overloaded;
-    case failure::none:
-        break;
-    }
-    if (!got.said().is_error())
-        return trouble::none;
-    last_error_ = classify(got.said().text());
-    ++seen_.errors;
-    if (is_wrong_server(last_error_))
-        links_->suspect(last_error_);
-    return trouble::refused;
+    redis_time_ = told;
+    redis_time_at_ = turn_began();
+}
+
+time_point store::guess_time(steady_time at) const
+{
+    if (redis_time_ == time_point{})
+        return std::chrono::time_point_cast<microseconds>(std::chrono::system_clock::now());
+    return redis_time_ + std::chrono::duration_cast<microseconds>(at - redis_time_at_);
 }
 
 // ---- a chain
 
 task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out)
 {
-    const auto began = turn_began();
-    std::array<shared_rules, max_parts> rules;
-    std::array<asked_part, max_parts> asked;
+    question q;
+    q.began = turn_began();
+    q.count = parts.size();
+    q.how.look = look;
+    q.how.who = who_;
+    q.how.guess = guess_time(q.began);
     std::array<std::size_t, max_parts + 1> ends{};
     spare_text keys(spare_);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        rules[i] = packed(*parts[i].group);
+        q.rules[i] = packed(*parts[i].group);
         append_key(keys.text, parts[i].group->name(), parts[i].key, form_);
         ends[i + 1] = keys.text.size();
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        asked[i] = {rules[i].get(), std::string_view(keys.text).substr(ends[i], ends[i + 1] - ends[i]), parts[i].costs};
+        const auto key = std::string_view(keys.text).substr(ends[i], ends[i + 1] - ends[i]);
+        q.parts[i] = {q.rules[i].get(), key, parts[i].costs};
         out.groups[i] = parts[i].group;
     }
-    const std::span<const asked_part> all(asked.data(), parts.size());
-    take_options how{.look = look, .who = who_};
-    how.guess = redis_time_ == time_point{}
-                    ? std::chrono::time_point_cast<microseconds>(std::chrono::system_clock::now())
-                    : redis_time_ + std::chrono::duration_cast<microseconds>(began - redis_time_at_);
+    std::uint16_t slot = 0;
+    if (links().spreads_keys()) {
+        slot_groups groups;
+        groups.find(parts.size(), [&](std::size_t i) { return q.parts[i].key; });
+        if (groups.count > 1) {
+            const auto failed = co_await ask_groups(q, groups, decisions, out);
+            co_return failed;
+        }
+        slot = groups.all[0].slot;
+    }
     for (int round = 0; round < most_rounds; ++round) {
         link::answer got;
-        const auto write = [&](std::string& to, call_by by) { append_take(to, all, how, by, *scripts_.take); };
-        const auto failed = co_await call(began, write, got);
+        const auto write = [&](std::string& to, call_by by) { append_take(to, q.all(), q.how, by, *scripts_.take); };
+        const auto failed = co_await caller_->call(slot, q.began, write, got);
         if (failed != trouble::none)
             co_return failed;
-        const auto said = read_take(got.said().text(), all, how, out, decisions);
-        redis_time_ = said.now;
-        redis_time_at_ = turn_began();
-        bool known = true;
-        trouble carried = trouble::none;
-        switch (said.status) {
-        case call_status::done:
+        const auto said = read_take(got.said().text(), q.all(), q.how, out, decisions);
+        note_time(said.now);
+        if (said.status == call_status::done)
             co_return trouble::none;
-        case call_status::boundaries:
-            how.guess = said.now;
-            break;
-        case call_status::other_rules:
-            carried = co_await carry_over(began, *rules[said.part], std::string(asked[said.part].key),
-                                          std::string(said.value), said.now, known);
-            if (carried != trouble::none)
-                co_return carried;
-            how.replace = !known;
-            break;
-        case call_status::foreign:
-            ++seen_.foreign;
-            how.replace = true;
-            break;
-        case call_status::disagreement:
-            ++seen_.disagreements;
-            co_return trouble::malformed;
-        case call_status::malformed:
-            co_return trouble::malformed;
-        }
+        const auto mended = co_await mend(q.began, slot, *q.rules[said.part], std::string(q.parts[said.part].key), said,
+                                          std::string(said.value), q.how.replace, q.how.guess);
+        if (mended != trouble::none)
+            co_return mended;
     }
     co_return trouble::confused;
+}
+
+task<trouble> store::mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
+                          call_answer said, std::string value, bool& replace, time_point& guess)
+{
+    bool known = true;
+    trouble carried = trouble::none;
+    switch (said.status) {
+    case call_status::done:
+        break;
+    case call_status::boundaries:
+        guess = said.now;
+        break;
+    case call_status::other_rules:
+    case call_status::lapsed:
+        carried = co_await carry_over(began, slot, rules, std::move(key), std::move(value), said.now, known);
+        replace = !known;
+        break;
+    case call_status::foreign:
+        ++caller_->seen.foreign;
+        replace = true;
+        break;
+    case call_status::disagreement:
+        ++caller_->seen.disagreements;
+        co_return trouble::malformed;
+    case call_status::malformed:
+        co_return trouble::malformed;
+    }
+    co_return carried;
 }
 
 // ---- other rules
@@ -173,9 +183,10 @@ task<trouble> store::find_rules(steady_time began, std::uint64_t fingerprint,
         co_return trouble::none;
     }
     const auto key = rules_key(fingerprint);
-    const auto write = [&](std::string& to) { append_command(to, {"GET", key}); };
-    const auto got = co_await links_->current().ask(began, write);
-    if (const auto failed = trouble_of(got); failed != trouble::none)
+    link::answer got;
+    const auto write = [&](std::string& to, call_by) { append_command(to, {"GET", key}); };
+    const auto failed = co_await caller_->call(slot_for(key), began, write, got);
+    if (failed != trouble::none)
         co_return failed;
     auto rules = parse_rules(got.said().text());
     if (!rules)
@@ -187,33 +198,38 @@ task<trouble> store::find_rules(steady_time began, std::uint64_t fingerprint,
     co_return trouble::none;
 }
 
-// What the key has used is carried over to the rules it is judged by from now on. When somebody was faster, the
-// question is simply asked again. `known`: false when the rules it was written under are lost, so that nothing can be
-// carried.
-task<trouble> store::carry_over(steady_time began, const packed_group& to, std::string key, std::string value,
-                                time_point now, bool& known)
+// What the key has used is carried over to the rules it is judged by from now on, and what was reserved for too long is
+// given back. When somebody was faster, the question is simply asked again. `known`: false when the rules it was
+// written under are lost, so that nothing can be carried.
+task<trouble> store::carry_over(steady_time began, std::uint16_t slot, const packed_group& to, std::string key,
+                                std::string value, time_point now, bool& known)
 {
     const auto fingerprint = fingerprint_in(value);
+    const bool is_same = fingerprint == to.fingerprint();
     std::shared_ptr<const detached_rules> from;
-    if (fingerprint) {
+    if (fingerprint && !is_same) {
         const auto failed = co_await find_rules(began, *fingerprint, from);
         if (failed != trouble::none)
             co_return failed;
     }
-    auto old = from ? decode(from->packed(), value) : std::nullopt;
+    const auto* const under = is_same ? &to : from ? &from->packed() : nullptr;
+    auto old = under ? decode(*under, value) : std::nullopt;
     known = old.has_value();
     if (!known) {
-        ++seen_.lost_rules;
+        ++caller_->seen.lost_rules;
         co_return trouble::none;
     }
-    const auto at = advance(from->packed(), *old, now);
-    const auto converted = convert_value(from->packed(), *old, to, at, how_to_carry(*fingerprint, to.rules()));
-    const auto after = encode(to, converted);
-    const auto lifetime = time_to_live(to, converted, at);
-    ++seen_.conversions;
+    const auto reserved = old->reserved.size();
+    const auto at = advance(*under, *old, now);
+    caller_->seen.lapsed += reserved - old->reserved.size();
+    caller_->seen.conversions += is_same ? 0 : 1;
+    const auto next =
+        is_same ? std::move(*old) : convert_value(*under, *old, to, at, how_to_carry(*fingerprint, to.rules()));
+    const auto after = encode(to, next);
+    const auto lifetime = time_to_live(to, next, at);
     link::answer got;
     const auto write = [&](std::string& out, call_by by) { append_replace(out, key, value, after, lifetime, by); };
-    const auto failed = co_await call(began, write, got);
+    const auto failed = co_await caller_->call(slot, began, write, got);
     co_return failed;
 }
 
@@ -226,36 +242,22 @@ task<trouble> store::correct(const rule_group& group, const part& as_charged, st
     const auto rules = packed(group);
     spare_text key(spare_);
     append_key(key.text, group.name(), as_charged.key, form_);
+    const auto slot = slot_for(key.text);
     const correction c{rules.get(), key.text, as_charged, actual, charged_at};
     correct_options how{.who = who_, .guess = charged_at};
     for (int round = 0; round < most_rounds; ++round) {
         link::answer got;
         const auto write = [&](std::string& to, call_by by) { append_correct(to, c, how, by, *scripts_.correct); };
-        const auto failed = co_await call(began, write, got);
+        const auto failed = co_await caller_->call(slot, began, write, got);
         if (failed != trouble::none)
             co_return failed;
         const auto said = read_correct(got.said().text());
-        bool known = true;
-        trouble carried = trouble::none;
-        switch (said.status) {
-        case call_status::done:
+        if (said.status == call_status::done)
             co_return trouble::none;
-        case call_status::boundaries:
-            how.guess = said.now;
-            break;
-        case call_status::other_rules:
-            carried = co_await carry_over(began, *rules, key.text, std::string(said.value), said.now, known);
-            if (carried != trouble::none)
-                co_return carried;
-            how.replace = !known;
-            break;
-        case call_status::foreign:
-            ++seen_.foreign;
-            how.replace = true;
-            break;
-        default:
-            co_return trouble::malformed;
-        }
+        const auto mended =
+            co_await mend(began, slot, *rules, key.text, said, std::string(said.value), how.replace, how.guess);
+        if (mended != trouble::none)
+            co_return mended;
     }
     co_return trouble::confused;
 }
@@ -271,7 +273,7 @@ task<trouble> store::renew(const rule_group& group, std::string_view key)
     const auto write = [&](std::string& to, call_by by) {
         append_renew(to, *rules, name.text, how, by, *scripts_.correct);
     };
-    const auto failed = co_await call(began, write, got);
+    const auto failed = co_await caller_->call(slot_for(name.text), began, write, got);
     co_return failed;
 }
 

@@ -1,16 +1,17 @@
-// A worker's side of a store in Redis: asks over its link, asks again where Redis says how (another version of the
-// rules, a script it does not have), and explains the answer. Everything is a coroutine of the worker's thread.
+// A worker's side of a store in Redis: asks about a chain where its keys are, asks again where Redis says how (another
+// version of the rules), and explains the answer. Everything is a coroutine of the worker's thread.
 #pragma once
 
+#include "limiter/redis/caller.hpp"
 #include "limiter/redis/correct_call.hpp"
-#include "limiter/redis/error_class.hpp"
 #include "limiter/redis/key_value.hpp"
-#include "limiter/redis/link_source.hpp"
 #include "limiter/redis/redis_key.hpp"
+#include "limiter/redis/slot_groups.hpp"
 #include "limiter/redis/take_call.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -19,37 +20,19 @@
 
 namespace headgate::limiter::redis {
 
-// How a call ended. Anything but `none` is an outage to the request that asked.
-enum class trouble : std::uint8_t
-{
-    none,
-    timeout,
-    unreachable,
-    broken,
-    overloaded,
-    refused,   // an error reply
-    malformed, // not an answer of our scripts
-    confused   // asked again and again, to no end
-};
-std::string_view name_of(trouble t);
-
 // The scripts that are called; tests put a clock of their own into them.
 struct script_set
 {
     const script* take = &take_script();
     const script* correct = &correct_script();
-    std::string clock_key = {}; // where the tests' clock is; empty: TIME
+    std::string clock_key = {}; // how the tests' clocks begin, one in each slot; empty: TIME
 };
 
 class store
 {
-    static constexpr int most_asked = 4; // times a call is sent again
-
 public:
-    struct counters
-    {
-        std::uint64_t conversions = 0, lost_rules = 0, foreign = 0, disagreements = 0, texts_sent = 0, errors = 0;
-    };
+    // What a chain over several slots has taken is given back after this, unless it was confirmed.
+    static constexpr microseconds reservation_lifetime{10'000'000};
 
     store(std::shared_ptr<link_source> links, holder who, key_form form = key_form::plain_when_short,
           script_set scripts = {});
@@ -58,9 +41,9 @@ public:
     {}
     ~store();
 
-    link_source& links() { return *links_; }
-    const counters& seen() const { return seen_; }
-    error_class last_error() const { return last_error_; }
+    link_source& links() { return caller_->links(); }
+    const store_counters& seen() const { return caller_->seen; }
+    error_class last_error() const { return caller_->last_error(); }
 
     // As memory_store has them; the moment is Redis's.
     task<trouble> take(std::span<const part> parts, std::span<decision> decisions, verdict& out)
@@ -94,70 +77,76 @@ private:
     // A text of the store's, given back at the end.
     class spare_text;
 
+    // Of one group: ready, and to which connection of which link its rules were told.
+    struct known_rules
+    {
+        shared_rules rules;
+        std::uint16_t rules_slot = 0; // of rules_key
+        std::pair<std::uint64_t, std::uint64_t> published;
+    };
+    // A chain as it is asked.
+    struct question
+    {
+        steady_time began{};
+        std::array<shared_rules, max_parts> rules;
+        std::array<asked_part, max_parts> parts;
+        std::size_t count = 0;
+        take_options how;
+        std::span<const asked_part> all() const { return {parts.data(), count}; }
+    };
+    class countdown;
+    struct slot_part; // of a chain over several slots
+    struct follow_up;
+
     shared_rules packed(const rule_group& group);
-    void publish(const packed_group& rules);
-    task<void> publish_later(std::string key, std::string description);
+    void publish(known_rules& known);
+    static task<void> publish_later(std::shared_ptr<caller> by, std::uint16_t slot, std::string key,
+                                    std::string description);
+    std::uint16_t slot_for(std::string_view key) { return links().spreads_keys() ? slot_of(key) : std::uint16_t{0}; }
+    steady_time turn_began() { return caller_->turn_began(); }
+    void note_time(time_point told);
+    time_point guess_time(steady_time at) const;
+
     task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out);
-    trouble trouble_of(const link::answer& got);
-    steady_time turn_began() { return links_->current().turn_began(); }
-    // One call of a script, `write(out, by)`: with its text when Redis does not have it.
-    template <class Write>
-    task<trouble> call(steady_time began, Write& write, link::answer& got);
-    task<trouble> carry_over(steady_time began, const packed_group& to, std::string key, std::string value,
-                             time_point now, bool& known);
+    // Makes the key of an answer that decided nothing such that it can be asked about again.
+    task<trouble> mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
+                       call_answer said, std::string value, bool& replace, time_point& guess);
+    task<trouble> carry_over(steady_time began, std::uint16_t slot, const packed_group& to, std::string key,
+                             std::string value, time_point now, bool& known);
     task<trouble> find_rules(steady_time began, std::uint64_t fingerprint, std::shared_ptr<const detached_rules>& out);
+
+    // A chain over several slots (store_groups.cpp).
+    std::uint64_t next_reservation();
+    task<trouble> ask_groups(question& q, const slot_groups& groups, std::span<decision> decisions, verdict& out);
+    task<void> ask_slot(question& q, slot_part& of, countdown& all);
+    task<trouble> ask_slot_now(question& q, slot_part& of);
+    task<void> count_refusal(question& q, std::span<slot_part> of, std::span<decision> decisions, verdict& out);
+    call_answer read_all(std::span<const slot_part> of, bool counted, const take_options& how, verdict& out,
+                         std::span<decision> decisions);
+    void confirm(const question& q, const slot_part& of, std::span<const decision> decisions);
+    void count_later(const slot_part& of, const asked_part& p, std::span<const std::uint64_t> costs);
+    void remember_start(const slot_part& of);
+    std::vector<follow_up> refunds_of(const question& q, const slot_part& of) const;
+    task<void> count_in_slot(question& q, slot_part& of, countdown& all);
+    static task<trouble> try_once(caller& by, steady_time began, const follow_up& what);
+    static task<void> follow(std::shared_ptr<caller> by, follow_up what);
+
     using change = std::function<bool(key_value&, time_point now)>; // false: leave it as it is
     task<trouble> change_key(const rule_group& group, std::string_view key, bool make, const change& act, bool& done);
-    task<trouble> read_clock(steady_time began, time_point& now);
+    task<trouble> read_clock(steady_time began, std::uint16_t slot, std::string_view key, time_point& now);
+    task<trouble> scan(std::shared_ptr<link> server, const rule_group& group, std::string_view key_prefix,
+                       std::vector<std::string>& found);
 
-    std::shared_ptr<link_source> links_;
+    std::shared_ptr<caller> caller_; // what is done after an answer keeps it
     holder who_;
     key_form form_;
     script_set scripts_;
-    boost::unordered_flat_map<const rule_group*, shared_rules> packed_;
+    boost::unordered_flat_map<const rule_group*, known_rules> packed_;
     boost::unordered_flat_map<std::uint64_t, std::shared_ptr<const detached_rules>> other_rules_; // by fingerprint
-    // By fingerprint: to which connection of which link.
-    boost::unordered_flat_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> published_;
     std::vector<std::string> spare_;
     time_point redis_time_{}; // the last Redis told, and when
     steady_time redis_time_at_{};
-    std::uint64_t asked_ = 0;      // calls so far
-    std::uint64_t text_asked_ = 0; // the last of them that carried a script's text
-    error_class last_error_ = error_class::other;
-    counters seen_;
+    std::uint64_t last_reservation_;
 };
-
-// Commands are run in their order: when the text was sent after this call was, its digest is known by now. So one text
-// a connection is enough, however many calls find it missing at once (M2). A server that is not the master any more has
-// run nothing: whoever is the master by then is asked instead, in the same time.
-template <class Write>
-task<trouble> store::call(steady_time began, Write& write, link::answer& got)
-{
-    auto by = call_by::digest;
-    for (int round = 0;; ++round) {
-        const auto number = ++asked_;
-        if (by == call_by::text) {
-            text_asked_ = number;
-            ++seen_.texts_sent;
-        }
-        const auto append = [&](std::string& out) { write(out, by); };
-        auto& to = links_->current();
-        const auto whom = links_->generation();
-        const auto deadline = began + to.options().timeout;
-        got = co_await to.ask(began, append);
-        if (round < most_asked && got.failed == failure::none && got.said().is_error() &&
-            classify(got.said().text()) == error_class::no_script) {
-            by = text_asked_ > number ? call_by::digest : call_by::text;
-            continue;
-        }
-        const auto failed = trouble_of(got);
-        if (failed != trouble::refused || !is_wrong_server(last_error_) || round == most_asked)
-            co_return failed;
-        const bool is_found = co_await links_->until_another(whom, deadline);
-        if (!is_found)
-            co_return trouble::refused;
-        by = call_by::digest;
-    }
-}
 
 } // namespace headgate::limiter::redis

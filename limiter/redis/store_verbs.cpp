@@ -29,22 +29,26 @@ std::optional<time_point> read_time(const reply& said)
 
 } // namespace
 
-task<trouble> store::read_clock(steady_time began, time_point& now)
+// The clock of whoever has the key.
+task<trouble> store::read_clock(steady_time began, std::uint16_t slot, std::string_view key, time_point& now)
 {
-    if (scripts_.clock_key.empty()) {
-        const auto write = [](std::string& out) { append_command(out, {"TIME"}); };
-        const auto got = co_await links_->current().ask(began, write);
-        if (const auto failed = trouble_of(got); failed != trouble::none)
-            co_return failed;
+    const bool is_real = scripts_.clock_key.empty();
+    const auto test_clock = scripts_.clock_key + std::string(key.substr(std::min(key.find('{'), key.size())));
+    link::answer got;
+    const auto write = [&](std::string& out, call_by) {
+        if (is_real)
+            append_command(out, {"TIME"});
+        else
+            append_command(out, {"GET", test_clock});
+    };
+    const auto failed = co_await caller_->call(slot, began, write, got);
+    if (failed != trouble::none)
+        co_return failed;
+    if (is_real) {
         const auto told = read_time(got.said());
         now = told.value_or(time_point{});
         co_return told ? trouble::none : trouble::malformed;
     }
-    const auto got = co_await links_->current().ask(began, [&](std::string& out) {
-        append_command(out, {"GET", scripts_.clock_key});
-    });
-    if (const auto failed = trouble_of(got); failed != trouble::none)
-        co_return failed;
     std::int64_t us = 0;
     const auto text = got.said().text();
     std::from_chars(text.data(), text.data() + text.size(), us);
@@ -57,16 +61,17 @@ task<trouble> store::change_key(const rule_group& group, std::string_view key, b
     const auto rules = packed(group);
     std::string name;
     append_key(name, group.name(), key, form_);
+    const auto slot = slot_for(name);
     done = false;
     for (int round = 0; round < most_rounds; ++round) {
         const auto began = turn_began();
         time_point now;
-        auto failed = co_await read_clock(began, now);
+        auto failed = co_await read_clock(began, slot, name, now);
         if (failed != trouble::none)
             co_return failed;
-        const auto read = [&](std::string& out) { append_command(out, {"GET", name}); };
-        const auto got = co_await links_->current().ask(began, read);
-        failed = trouble_of(got);
+        link::answer got;
+        const auto read = [&](std::string& out, call_by) { append_command(out, {"GET", name}); };
+        failed = co_await caller_->call(slot, began, read, got);
         if (failed != trouble::none)
             co_return failed;
         const std::string before(got.said().text());
@@ -74,7 +79,7 @@ task<trouble> store::change_key(const rule_group& group, std::string_view key, b
             co_return trouble::none;
         if (!before.empty() && fingerprint_in(before) != rules->fingerprint()) {
             bool known = true;
-            failed = co_await carry_over(began, *rules, name, before, now, known);
+            failed = co_await carry_over(began, slot, *rules, name, before, now, known);
             if (failed != trouble::none)
                 co_return failed;
             if (!known)
@@ -93,7 +98,7 @@ task<trouble> store::change_key(const rule_group& group, std::string_view key, b
         const auto write = [&](std::string& out, call_by by) {
             append_replace(out, name, before, after, lifetime, by);
         };
-        failed = co_await call(began, write, put);
+        failed = co_await caller_->call(slot, began, write, put);
         if (failed != trouble::none)
             co_return failed;
         if (put.said().number() == 1) {
@@ -164,20 +169,17 @@ task<trouble> store::unblock(const rule_group& group, std::string_view key, bool
     co_return failed;
 }
 
-// A walk over all keys of the server: for operators, not for requests.
-task<trouble> store::list(const rule_group& group, std::string_view key_prefix, std::size_t most,
-                          std::vector<key_report>& out)
+task<trouble> store::scan(std::shared_ptr<link> server, const rule_group& group, std::string_view key_prefix,
+                          std::vector<std::string>& found)
 {
-    out.clear();
-    std::vector<std::string> found;
     const auto pattern = pattern_of_group(group.name());
     std::string cursor = "0";
     do {
         const auto write = [&](std::string& to) {
             append_command(to, {"SCAN", cursor, "MATCH", pattern, "COUNT", scan_step});
         };
-        const auto got = co_await links_->current().ask(turn_began(), write);
-        if (const auto failed = trouble_of(got); failed != trouble::none)
+        const auto got = co_await server->ask(server->turn_began(), write);
+        if (const auto failed = caller_->trouble_of(got); failed != trouble::none)
             co_return failed;
         const auto said = got.said();
         if (said.size() != 2)
@@ -189,6 +191,21 @@ task<trouble> store::list(const rule_group& group, std::string_view key_prefix, 
                 found.push_back(name->principal);
         }
     } while (cursor != "0");
+    co_return trouble::none;
+}
+
+// A walk over all keys of every server: for operators, not for requests.
+task<trouble> store::list(const rule_group& group, std::string_view key_prefix, std::size_t most,
+                          std::vector<key_report>& out)
+{
+    out.clear();
+    std::vector<std::string> found;
+    const auto servers = links().servers();
+    for (const auto& server : servers) {
+        const auto failed = co_await scan(server, group, key_prefix, found);
+        if (failed != trouble::none)
+            co_return failed;
+    }
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end()); // SCAN may tell of a key twice
     if (found.size() > most)

@@ -16,9 +16,11 @@ enum mode : unsigned
     refusals_may_write = 4,
     has_tails = 8,
     quick = 16,
+    reserve = 32,
+    refused_elsewhere = 64,
 };
 
-constexpr std::size_t most_bytes = 3 + max_rules_a_group + number_bytes * (1 + 7 * max_rules_a_group);
+constexpr std::size_t most_bytes = 3 + max_rules_a_group + number_bytes * (4 + 8 * max_rules_a_group);
 
 unsigned kind_byte(const packed_group& group, std::size_t i)
 {
@@ -61,14 +63,45 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
     }
 }
 
+void write_reservation(number_writer& out, const asked_part& p, const take_options& how)
+{
+    out.number(how.reserve.id);
+    out.number(to_number(how.reserve.lifetime));
+    out.number(how.who.id);
+    for (std::size_t i = 0; i < p.group->size(); ++i)
+        out.number(p.costs.empty() ? 1 : p.costs[i]);
+}
+
 unsigned mode_of(std::span<const asked_part> parts, const asked_part& p, const take_options& how)
 {
     unsigned mode =
         (how.look ? look_only : 0u) | (how.replace ? replace_others : 0u) | (p.group->has_tails() ? has_tails : 0u);
     for (const auto& any : parts)
         mode |= any.group->refusals_may_write() ? refusals_may_write : 0u;
+    if (how.reserve.id != 0)
+        mode = (mode & ~unsigned{refusals_may_write}) | reserve;
+    mode |= how.refused ? refused_elsewhere : 0u;
     const bool free = std::any_of(p.costs.begin(), p.costs.end(), [](auto cost) { return cost == 0; });
     return mode == 0 && parts.size() == 1 && p.group->is_quick() && !free ? unsigned{quick} : mode;
+}
+
+// One part's argument, into room for it.
+std::string_view write_argument(std::array<char, most_bytes>& room, std::span<const asked_part> parts,
+                                const asked_part& p, const take_options& how)
+{
+    number_writer to(room.data());
+    const auto& group = *p.group;
+    to.byte(mode_of(parts, p, how));
+    to.byte(static_cast<unsigned>(group.size()));
+    to.byte(static_cast<unsigned>(group.numbers()));
+    for (std::size_t i = 0; i < group.size(); ++i)
+        to.byte(kind_byte(group, i));
+    to.number(group.fingerprint());
+    if (how.reserve.id != 0)
+        write_reservation(to, p, how);
+    for (std::size_t i = 0; i < group.size(); ++i)
+        write_rule(to, group, i, p.costs.empty() ? 1 : p.costs[i], how);
+    return {room.data(), static_cast<std::size_t>(to.end() - room.data())};
 }
 
 } // namespace
@@ -80,19 +113,15 @@ void append_take(std::string& out, std::span<const asked_part> parts, const take
     for (const auto& p : parts)
         append_word(out, p.key);
     for (const auto& p : parts) {
-        std::array<char, most_bytes> argument;
-        number_writer to(argument.data());
-        const auto& group = *p.group;
-        to.byte(mode_of(parts, p, how));
-        to.byte(static_cast<unsigned>(group.size()));
-        to.byte(static_cast<unsigned>(group.numbers()));
-        for (std::size_t i = 0; i < group.size(); ++i)
-            to.byte(kind_byte(group, i));
-        to.number(group.fingerprint());
-        for (std::size_t i = 0; i < group.size(); ++i)
-            write_rule(to, group, i, p.costs.empty() ? 1 : p.costs[i], how);
-        append_word(out, std::string_view(argument.data(), static_cast<std::size_t>(to.end() - argument.data())));
+        std::array<char, most_bytes> room;
+        append_word(out, write_argument(room, parts, p, how));
     }
+}
+
+std::string take_argument(const asked_part& part, const take_options& how)
+{
+    std::array<char, most_bytes> room;
+    return std::string(write_argument(room, {&part, 1}, part, how));
 }
 
 } // namespace headgate::limiter::redis

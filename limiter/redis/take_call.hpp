@@ -30,16 +30,28 @@ struct holder
     microseconds lifetime{60'000'000};
 };
 
+// A part of a chain that is decided in several places: what it takes is given back after `lifetime` unless it is
+// confirmed (correct_call.hpp). 0: none.
+struct reservation_terms
+{
+    std::uint64_t id = 0; // below 2^53, no two of a key the same
+    microseconds lifetime{0};
+};
+
 struct take_options
 {
     bool look = false;    // judge, change nothing
     bool replace = false; // a value that is not ours, or of rules that nobody knows, counts as none
     holder who;
     time_point guess{}; // Redis's time, about: for windows of a calendar
+    reservation_terms reserve;
+    bool refused = false; // by a part that was asked elsewhere: count the refusal where rules do, take nothing
 };
 
 void append_take(std::string& out, std::span<const asked_part> parts, const take_options& how,
                  call_by by = call_by::digest, const script& s = take_script());
+// The one argument of a call about one part, to be made later.
+std::string take_argument(const asked_part& part, const take_options& how);
 
 enum class call_status
 {
@@ -47,6 +59,7 @@ enum class call_status
     boundaries,  // ask again, with `now` as the guess
     other_rules, // of `part`, whose value is in `value`: convert it (key_value.hpp), then ask again
     foreign,     // what `part` holds is not ours: ask again with `replace`
+    lapsed,      // `value` of `part` has a reservation whose time is over: give it back, then ask again
     malformed,   // not an answer of the script
     disagreement // the script admits and the arithmetic does not, or the other way: a mistake of ours
 };
@@ -63,5 +76,21 @@ struct call_answer
 // rule, part by part, are as memory_store would give them.
 call_answer read_take(std::string_view reply, std::span<const asked_part> parts, const take_options& how, verdict& out,
                       std::span<decision> decisions);
+
+// A chain that was asked in several places: which of its parts each was asked about, and what it said.
+struct partial_reply
+{
+    std::span<const asked_part> parts;
+    std::span<const std::uint8_t> places; // of them in the chain
+    std::string_view text;
+};
+// How a reply ended, and when that was; `done` without looking further.
+call_answer read_status(std::string_view reply, std::size_t parts);
+// The chain as a whole. Each place has a clock of its own.
+call_answer read_take(std::span<const partial_reply> replies, const take_options& how, verdict& out,
+                      std::span<decision> decisions);
+// ... after it was refused, with what each place says now that the refusal is counted there. Who refused is in
+// `decisions`, and stays.
+call_answer read_counted(std::span<const partial_reply> replies, verdict& out, std::span<decision> decisions);
 
 } // namespace headgate::limiter::redis

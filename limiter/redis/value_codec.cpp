@@ -9,8 +9,6 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr std::size_t record_numbers = 2, holder_numbers = 3;
-
 void decode_fixed(number_reader& from, const meter& m, script_kind kind, rule_state& to, std::uint64_t& tail)
 {
     switch (kind) {
@@ -68,6 +66,19 @@ void decode_holders(number_reader& from, std::uint64_t holders, rule_state& to)
         h.expires = from.moment();
         to.words[0] = std::min(to.words[0] + h.count, max_use);
         to.holders.push_back(h);
+    }
+}
+
+void decode_reserved(number_reader& from, std::size_t rules, std::vector<reserved_part>& to)
+{
+    while (!from.failed() && !from.at_end()) {
+        auto& r = to.emplace_back();
+        r.id = from.number();
+        r.expires = from.moment();
+        r.charged_at = from.moment();
+        r.holder = from.number();
+        for (std::size_t i = 0; i < rules; ++i)
+            r.costs.push_back(from.number());
     }
 }
 
@@ -144,6 +155,7 @@ std::optional<key_value> decode(const packed_group& group, std::string_view valu
         else if (group.kind(i) == script_kind::in_flight)
             decode_holders(from, tails[i], out.rules[i]);
     }
+    decode_reserved(from, group.size(), out.reserved);
     if (!from.at_end())
         return {};
     return out;
@@ -159,6 +171,12 @@ std::string encode(const packed_group& group, const key_value& value)
         encode_fixed(out, group.limits(i), group.kind(i), value.rules[i]);
     for (std::size_t i = 0; i < group.size(); ++i)
         encode_tail(out, group.kind(i), value.rules[i]);
+    for (const auto& r : value.reserved) {
+        for (const auto n : {r.id, to_number(r.expires), to_number(r.charged_at), r.holder})
+            put(out, n);
+        for (const auto cost : r.costs)
+            put(out, cost);
+    }
     return out;
 }
 

@@ -169,3 +169,44 @@ TEST_CASE("redis rules: what Redis's numbers cannot hold is said in words")
     CHECK(redis::why_not_in_redis(fixed_window(max_count, 1s)));
     CHECK(redis::why_not_in_redis(fixed_window(1, 24h * 366 * 101)));
 }
+
+TEST_CASE("redis values: what was reserved comes back as written, and is given back when its time is over")
+{
+    const redis::detached_rules rules(all_kinds);
+    const auto& group = rules.packed();
+    auto value = used_value(group);
+    const auto before = value;
+    for (std::size_t i = 0; i + 1 < group.size(); ++i)
+        charge(group.limits(i), value.rules[i].words, noon + 5us, 2);
+    value.rules[4].holders[1].count += 2;
+    value.reserved = {{11, noon + 1ms, noon + 5us, 9, {2, 2, 2, 2, 2}},
+                      {12, noon + 10s, noon + 5us, 7, {0, 0, 0, 0, 0}}};
+    const auto bytes = encode(group, value);
+    CHECK(bytes.size() == encode(group, before).size() + 2 * 7 * (4 + group.size()));
+    const auto back = redis::decode(group, bytes);
+    REQUIRE(back);
+    CHECK(*back == value);
+    CHECK_FALSE(redis::decode(group, bytes.substr(0, bytes.size() - 7)));
+
+    auto held = *back, lapsed = *back, free = before;
+    CHECK(advance(group, held, noon + 1ms - 1us) == noon + 1ms - 1us);
+    CHECK(held.reserved.size() == 2);
+    CHECK(decisions_of(group, held, held.last)[1].remaining == 0);
+    advance(group, lapsed, noon + 1ms);
+    advance(group, free, noon + 1ms);
+    REQUIRE(lapsed.reserved.size() == 1); // the other one is still held
+    CHECK(lapsed.reserved[0].id == 12);
+    CHECK(decisions_of(group, lapsed, lapsed.last) == decisions_of(group, free, free.last));
+    CHECK(lapsed.rules[4].holders == free.rules[4].holders);
+}
+
+TEST_CASE("redis values: a change of limits takes what is reserved as used")
+{
+    const redis::detached_rules rules({named("f", fixed_window(5, 60s))}), next({named("f", fixed_window(9, 60s))});
+    auto value = redis::fresh_value(rules.packed(), noon);
+    charge(rules.packed().limits(0), value.rules[0].words, noon, 3);
+    value.reserved = {{11, noon + 10s, noon, 7, {2}}};
+    const auto converted = convert_value(rules.packed(), value, next.packed(), noon, carry::all);
+    CHECK(converted.reserved.empty());
+    CHECK(decisions_of(next.packed(), converted, noon)[0].remaining == 6);
+}

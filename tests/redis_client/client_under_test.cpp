@@ -45,17 +45,26 @@ bool client_loop::run(task<void> work)
     return run_until([&] { return done; });
 }
 
-std::string client_loop::ask(std::vector<std::string> words)
+namespace {
+
+void append(std::string& to, const std::vector<std::string>& words)
+{
+    redis::append_count(to, words.size());
+    for (const auto& word : words)
+        redis::append_word(to, std::string_view(word));
+}
+
+} // namespace
+
+std::string client_loop::ask(std::vector<std::string> words, std::string_view key)
 {
     std::string said;
-    const auto asking = [](client_loop& self, const std::vector<std::string>& all, std::string& out) -> task<void> {
-        const auto write = [&](std::string& to) {
-            redis::append_count(to, all.size());
-            for (const auto& word : all)
-                redis::append_word(to, std::string_view(word));
-        };
-        auto& to = self.links->current();
-        const auto got = co_await to.ask(to.turn_began(), write);
+    const auto asking = [](client_loop& self, const std::vector<std::string>& all, std::uint16_t slot,
+                           std::string& out) -> task<void> {
+        redis::caller by(self.links);
+        const auto write = [&](std::string& to, redis::call_by) { append(to, all); };
+        redis::link::answer got;
+        co_await by.call(slot, self.sockets.turn_began(), write, got);
         if (got.failed != redis::failure::none)
             out = "(" + std::string(name_of(got.failed)) + ")";
         else if (got.said().is_error())
@@ -65,8 +74,19 @@ std::string client_loop::ask(std::vector<std::string> words)
         else
             out = std::string(got.said().text());
     };
-    run(asking(*this, words, said));
+    run(asking(*this, words, redis::slot_of(key), said));
     return said;
+}
+
+void client_loop::ask_all(const std::vector<std::string>& words)
+{
+    const auto asking = [](client_loop& self, const std::vector<std::string>& all) -> task<void> {
+        const auto servers = self.links->servers();
+        const auto write = [&](std::string& to) { append(to, all); };
+        for (const auto& each : servers)
+            co_await each->ask(each->turn_began(), write);
+    };
+    run(asking(*this, words));
 }
 
 redis::link_options options_for(const redis_server& server)
@@ -85,7 +105,7 @@ redis_server& shared_server()
 
 namespace {
 
-// The script with its clock in the key `now`, as in tests/redis.
+// The script with its clock in a key of the same slot.
 redis::script with_test_clock(const redis::script& s)
 {
     const std::string clock = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]\n";
@@ -93,7 +113,7 @@ redis::script with_test_clock(const redis::script& s)
     const auto at = text.find(clock);
     if (at == text.npos)
         throw std::runtime_error("the script does not read the clock in the one line that tests know");
-    text.replace(at, clock.size(), "local now = tonumber(redis.call('GET', 'now'))\n");
+    text.replace(at, clock.size(), "local now = tonumber(redis.call('GET', 'now' .. string.match(KEYS[1], '{.*')))\n");
     return redis::script(text);
 }
 
@@ -106,8 +126,8 @@ client_under_test::client_under_test(const link_maker& make)
 {
     if (!loop_.run_until([&] { return loop_.is_ready(); }))
         throw std::runtime_error("no connection to redis-server: " + loop_.links->why());
-    loop_.ask({"FLUSHALL"});
-    loop_.ask({"SCRIPT", "FLUSH"}); // every test begins with NOSCRIPT
+    loop_.ask_all({"FLUSHALL"});
+    loop_.ask_all({"SCRIPT", "FLUSH"}); // every test begins with NOSCRIPT
 }
 
 void client_under_test::must(task<redis::trouble> call)
@@ -120,9 +140,12 @@ void client_under_test::must(task<redis::trouble> call)
         throw std::runtime_error(std::string(name_of(said)) + ": " + std::string(name_of(store_.last_error())));
 }
 
-void client_under_test::set_clock(time_point now)
+void client_under_test::set_clock(const std::string& group, const std::string& key, time_point now)
 {
-    loop_.ask({"SET", "now", std::to_string(now.time_since_epoch().count())});
+    std::string name;
+    redis::append_key(name, group, key);
+    const auto clock = "now" + name.substr(name.find('{'));
+    loop_.ask({"SET", clock, std::to_string(now.time_since_epoch().count())}, clock);
 }
 
 void client_under_test::define(const std::string& group, std::vector<rule> rules, time_point)
@@ -138,10 +161,11 @@ void client_under_test::define(const std::string& group, std::vector<rule> rules
 answer client_under_test::ask_for(const chain& asked, time_point now, bool look)
 {
     std::lock_guard guard(one_at_a_time_);
-    set_clock(now);
     std::vector<part> parts;
-    for (const auto& a : asked)
+    for (const auto& a : asked) {
+        set_clock(a.group, a.key, now);
         parts.push_back({groups_.at(a.group)->rules.get(), a.key, a.costs});
+    }
     std::vector<decision> said(max_decisions);
     verdict v;
     must(look ? store_.look(parts, said, v) : store_.take(parts, said, v));
@@ -156,7 +180,7 @@ void client_under_test::correct(const ask& asked, const defined& under, const st
                                 time_point charged_at, time_point now)
 {
     std::lock_guard guard(one_at_a_time_);
-    set_clock(now);
+    set_clock(asked.group, asked.key, now);
     must(store_.correct(*groups_.at(asked.group)->rules, {under.rules.get(), asked.key, asked.costs}, actual,
                         charged_at));
 }
@@ -219,7 +243,7 @@ std::uint64_t client_under_test::grant(const std::string& group, const std::stri
     std::lock_guard guard(one_at_a_time_);
     if (!groups_.contains(group))
         return 0;
-    set_clock(now);
+    set_clock(group, key, now);
     std::uint64_t most = 0;
     must(store_.grant(*groups_.at(group)->rules, key, n, most));
     return most;
@@ -230,7 +254,7 @@ bool client_under_test::reset(const std::string& group, const std::string& key, 
     std::lock_guard guard(one_at_a_time_);
     if (!groups_.contains(group))
         return false;
-    set_clock(now);
+    set_clock(group, key, now);
     bool found = false;
     must(store_.reset(*groups_.at(group)->rules, key, found));
     return found;
@@ -241,7 +265,7 @@ bool client_under_test::block(const std::string& group, const std::string& key, 
     std::lock_guard guard(one_at_a_time_);
     if (!groups_.contains(group))
         return false;
-    set_clock(now);
+    set_clock(group, key, now);
     bool done = false;
     must(store_.block(*groups_.at(group)->rules, key, until - now, done));
     return done;
@@ -252,7 +276,7 @@ bool client_under_test::unblock(const std::string& group, const std::string& key
     std::lock_guard guard(one_at_a_time_);
     if (!groups_.contains(group))
         return false;
-    set_clock(now);
+    set_clock(group, key, now);
     bool found = false;
     must(store_.unblock(*groups_.at(group)->rules, key, found));
     return found;
@@ -264,19 +288,18 @@ std::optional<key_report> client_under_test::inspect(const std::string& group, c
     std::optional<key_report> out;
     if (!groups_.contains(group))
         return out;
-    set_clock(now);
+    set_clock(group, key, now);
     must(store_.inspect(*groups_.at(group)->rules, key, out));
     return out;
 }
 
-std::vector<key_report> client_under_test::list(const std::string& group, const std::string& prefix, time_point now)
+std::vector<key_report> client_under_test::list(const std::string& group, const std::string& prefix, time_point)
 {
     std::lock_guard guard(one_at_a_time_);
     std::vector<key_report> out;
     if (!groups_.contains(group))
         return out;
-    set_clock(now);
-    must(store_.list(*groups_.at(group)->rules, prefix, 1000, out));
+    must(store_.list(*groups_.at(group)->rules, prefix, 1000, out)); // by the clocks that the keys have
     return out;
 }
 

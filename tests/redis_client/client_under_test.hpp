@@ -38,8 +38,10 @@ public:
     bool run(task<void> work);
     // ... until `done` says so.
     bool run_until(const std::function<bool()>& done, std::chrono::milliseconds within = std::chrono::seconds{30});
-    // Sends one command and returns the reply as text: "-ERR ...", ":1", "text", or "(timeout)".
-    std::string ask(std::vector<std::string> words);
+    // Sends one command and returns the reply as text: "-ERR ...", ":1", "text", or "(timeout)". On a cluster whoever
+    // has the key is asked, and redirections are followed.
+    std::string ask(std::vector<std::string> words, std::string_view key = {});
+    void ask_all(const std::vector<std::string>& words);
 
     reactor sockets;
     name_resolver names;
@@ -86,7 +88,7 @@ private:
     answer ask_for(const chain& asked, time_point now, bool look);
     void correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
                  time_point charged_at, time_point now);
-    void set_clock(time_point now);
+    void set_clock(const std::string& group, const std::string& key, time_point now);
     // Runs one verb; throws when Redis has trouble with it.
     void must(task<redis::trouble> call);
 

@@ -130,7 +130,7 @@ void report(const load& l, steady::time_point gone, steady::time_point promoted)
         troubles += " " + std::string(name_of(static_cast<redis::trouble>(i))) + " " + std::to_string(l.troubles[i]);
     MESSAGE("fault to promotion ", ms(promoted - gone), " ms, promotion to the first success ",
             ms(l.first_success - promoted), " ms; admitted before ", before, ", after ", after, ", limits ", limit,
-            ", writes lost ", lost, ", switches ", l.by.master->seen().switches - 1, "; troubles:", troubles);
+            ", writes lost ", lost, ", switches ", l.by.master->rounds().switches - 1, "; troubles:", troubles);
 }
 
 // The replicas lose the primary for good: what it is told from now on dies with it.

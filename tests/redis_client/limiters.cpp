@@ -1,4 +1,5 @@
-// The contract is kept over one server, and over the master that sentinels name.
+// The contract is kept over one server, over the master that sentinels name, and on a cluster.
+#include "tests/redis_client/cluster_group.hpp"
 #include "tests/redis_client/sentinel_group.hpp"
 
 namespace headgate::testing {
@@ -17,13 +18,20 @@ std::shared_ptr<redis::link_source> behind_sentinels(client_loop& in)
     return group.source(in, std::chrono::seconds{30});
 }
 
+std::shared_ptr<redis::link_source> on_a_cluster(client_loop& in)
+{
+    static cluster_group group;
+    return group.source(in, std::chrono::seconds{30});
+}
+
 } // namespace
 
 const std::vector<named_limiter>& limiters_under_test()
 {
     static const std::vector<named_limiter> all{
         {"redis, over the client", [] { return std::make_unique<client_under_test>(single_server); }},
-        {"redis, behind sentinels", [] { return std::make_unique<client_under_test>(behind_sentinels); }}};
+        {"redis, behind sentinels", [] { return std::make_unique<client_under_test>(behind_sentinels); }},
+        {"redis cluster", [] { return std::make_unique<client_under_test>(on_a_cluster); }}};
     return all;
 }
 

@@ -1,6 +1,7 @@
-// A store over Sentinel on an event loop of its own, and one rule to ask it about.
+// A store over Sentinel on an event loop of its own.
 #pragma once
 
+#include "tests/redis_client/one_rule.hpp"
 #include "tests/redis_client/sentinel_group.hpp"
 
 #include <doctest/doctest.h>
@@ -8,23 +9,6 @@
 #include <array>
 
 namespace headgate::testing {
-
-struct one_rule
-{
-    one_rule(std::string name, std::uint64_t an_hour)
-    {
-        rule r;
-        r.name = "hour";
-        r.kind = algorithm::fixed_window;
-        r.count = an_hour;
-        r.period = std::chrono::hours{1};
-        r.align = window_align::first;
-        lineage.name = std::move(name);
-        rules = std::make_unique<rule_group>(lineage, 0, std::vector<rule>{std::move(r)});
-    }
-    group_lineage lineage;
-    std::unique_ptr<rule_group> rules;
-};
 
 // A store over Sentinel, and what a take of it said.
 struct sentinel_client
@@ -71,7 +55,5 @@ struct sentinel_client
     client_loop loop;
     redis::store store;
 };
-
-inline double ms(std::chrono::steady_clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 
 } // namespace headgate::testing

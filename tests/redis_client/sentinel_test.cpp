@@ -40,10 +40,10 @@ TEST_CASE("redis sentinel: the master is found, takes pass, and an announced swi
     const auto got = c.take_now(*ten.rules, "one");
     CHECK(got.trouble == redis::trouble::none);
     CHECK(!got.admitted); // what was used is still used
-    CHECK(c.loop.run_until([&] { return c.master->seen().announced > 0; }, 10s));
-    MESSAGE("rounds ", c.master->seen().rounds, ", switches ", c.master->seen().switches, ", announced ",
-            c.master->seen().announced);
-    CHECK(c.master->seen().switches >= 2); // more when Sentinel was not content with its choice
+    CHECK(c.loop.run_until([&] { return c.master->rounds().announced > 0; }, 10s));
+    MESSAGE("rounds ", c.master->rounds().rounds, ", switches ", c.master->rounds().switches, ", announced ",
+            c.master->rounds().announced);
+    CHECK(c.master->rounds().switches >= 2); // more when Sentinel was not content with its choice
 }
 
 TEST_CASE("redis sentinel: a primary that became a replica is never a yes; whoever is master next is")
@@ -64,7 +64,7 @@ TEST_CASE("redis sentinel: a primary that became a replica is never a yes; whoev
     }
     CHECK(yes == 0);
     CHECK(read_only > 0);
-    CHECK(c.master->seen().suspicions > 0);
+    CHECK(c.master->rounds().suspicions > 0);
     CHECK_MESSAGE(c.port() != group.primary.port(), "no other master: ", c.master->why());
     MESSAGE("READONLY to another master: ", ms(steady::now() - began), " ms, ", read_only, " refused");
     REQUIRE(c.becomes_ready());

@@ -1,5 +1,6 @@
 // Hash slots: known ones, those that a real server computes, and what nodes say of them.
 #include "limiter/redis/redis_key.hpp"
+#include "limiter/redis/slot_groups.hpp"
 #include "limiter/redis/slots.hpp"
 #include "tests/redis_client/sentinel_group.hpp"
 
@@ -139,4 +140,24 @@ TEST_CASE("redis slots: MOVED and ASK are read strictly")
         CAPTURE(bad);
         CHECK(!redis::parse_redirection(bad, "asked"));
     }
+}
+
+TEST_CASE("redis slots: the keys of a chain are put together by slot, in their order")
+{
+    const std::vector<std::string> keys{"{a}1", "{b}1", "{a}2", "{c}", "{b}2", "{a}3"};
+    redis::slot_groups groups;
+    groups.find(keys.size(), [&](std::size_t i) -> std::string_view { return keys[i]; });
+    REQUIRE(groups.count == 3);
+    std::size_t all = 0;
+    for (std::size_t g = 0; g < groups.count; ++g) {
+        const auto places = groups.places(groups.all[g]);
+        CHECK(std::is_sorted(places.begin(), places.end()));
+        for (const auto place : places)
+            CHECK(redis::slot_of(keys[place]) == groups.all[g].slot);
+        all += places.size();
+    }
+    CHECK(all == keys.size());
+    groups.find(2, [&](std::size_t i) -> std::string_view { return keys[2 * i]; });
+    CHECK(groups.count == 1);
+    CHECK(groups.all[0].count == 2);
 }

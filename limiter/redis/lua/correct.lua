@@ -5,9 +5,10 @@
 -- is used.
 --
 -- KEYS  the key
--- ARGV  byte mode = 2 replace what is not ours + 8 has tails; byte rules; byte numbers before the tails; a byte a rule
+-- ARGV  byte mode = 2 replace what is not ours + 4 of a reservation + 8 has tails; byte rules; byte numbers before the tails; a byte a rule
 --       = kind + 8 x (1 charge more + 2 give back + 8 starts with less; neither 1 nor 2: leave it); then 7-byte
---       numbers: the fingerprint, the moment of the charge, and for each rule
+--       numbers: the fingerprint, the moment of the charge; of a reservation: its id, and it ends here: when the value
+--       does not know it any more, nothing changes; and for each rule
 --         1 bucket              ticks a microsecond, difference (us, rest); when it starts with less: what is missing
 --         2 window, clock       difference, end of the window it was charged in, period
 --         3 window, first call  the same
@@ -32,7 +33,8 @@ local key, arg = KEYS[1], ARGV[1]
 local b = {byte(arg, 1, 3 + byte(arg, 2))}
 local w = {read(sub(NUMBERS, 1, (#arg - #b) * 2 / 7 + 1), arg, #b + 1)}
 local format, count = sub(NUMBERS, 1, 2 * b[3] + 1), b[3]
-local value, s = redis.pcall('GET', key), {w[1], 0, 0}
+local value, s, held = redis.pcall('GET', key), {w[1], 0, 0}, ''
+local reserved = b[1] % 8 >= 4
 
 if value then
     local size, found = #value, -1 -- an error, WRONGTYPE, has no size
@@ -55,7 +57,10 @@ if value then
                 j = j + 2
             end
         end
-        if size ~= 7 * count then
+        local more = size - 7 * count
+        if more > 0 and more % (7 * #b + 7) == 0 then
+            held = sub(value, -more)
+        elseif more ~= 0 then
             found = -1
         end
     end
@@ -63,7 +68,7 @@ if value then
         if b[1] % 4 < 2 then
             return found < 0 and write('<BI7B', 4, now, 0) or write('<BI7B', 3, now, 0) .. value
         end
-        value, s = false, {w[1], 0, 0}
+        value, s, held = false, {w[1], 0, 0}, ''
     elseif s[2] > now then
         now = s[2] -- time never runs back for a key
     end
@@ -74,7 +79,18 @@ for j = 4, fresh and count or 0 do
 end
 
 local charged_at, changed, ending = w[2], false, max(now, s[3])
-local i, j, tail, text = 3, 4, 7 * count + 1, ''
+local i, j, tail, text = reserved and 4 or 3, 4, 7 * count + 1, ''
+if reserved then
+    for at = 1, #held, 7 * #b + 7 do
+        if read('<I7', held, at) == w[3] then
+            held, changed = sub(held, 1, at - 1) .. sub(held, at + 7 * #b + 7), true
+            break
+        end
+    end
+    if not changed then
+        return write('<BI7', 1, now)
+    end
+end
 for r = 4, #b do
     local kind = b[r] % 8
     local how = (b[r] - kind) / 8
@@ -231,6 +247,6 @@ if changed then
     local ttl = ending - now
     ttl = (ttl - ttl % 1000) / 1000 + MARGIN + 1
     s[2] = now
-    redis.call('SET', key, write(format, unpack(s, 1, count)) .. text, 'PX', min(ttl, LONGEST))
+    redis.call('SET', key, write(format, unpack(s, 1, count)) .. text .. held, 'PX', min(ttl, LONGEST))
 end
 return write('<BI7', 1, now)

@@ -11,9 +11,14 @@
 --         sliding window  start, previous, current
 --         sliding log     records, sum                     tail: when, cost of each record, oldest first
 --         in flight       holders                          tail: holder, count, expires of each
+--       and at the end, on a cluster, what chains over several slots have reserved and not confirmed yet (decision 8):
+--         id, expires, charged at, holder, a cost a rule   of each reservation; the state has it charged already
 -- ARGV  one a part: byte mode = 1 look only + 2 replace what is not ours + 4 a refusal may write (these are read from
---       the first part) + 8 has tails, or 16 quick, see below; byte rules; byte numbers before the tails; a byte a rule = kind + 8 x (1 shadow
---       + 2 count_refused + 4 unlimited + 8 starts with less); then 7-byte numbers: the fingerprint, and for each rule
+--       the first part) + 8 has tails + 32 reserve: what is charged is given back unless it is confirmed in time, and a
+--       refusal counts nowhere + 64 refused elsewhere: count the refusal, admit nothing; or 16 quick, see below; byte
+--       rules; byte numbers before the tails; a byte a rule = kind + 8 x (1 shadow + 2 count_refused + 4 unlimited
+--       + 8 starts with less); then 7-byte numbers: the fingerprint; to reserve: id, lifetime, holder, a cost a rule; and
+--       for each rule
 --         1 bucket              ticks a microsecond, cost (us, rest), tolerance (us, rest); when it starts with less:
 --                               what is missing (us, rest)
 --         2 window, clock       cost, limit, period
@@ -30,6 +35,7 @@
 --         2 boundaries           byte part: now is in neither of the windows given
 --         3 other rules          byte part, the whole value: it was written under other rules
 --         4 foreign              byte part: what the key holds is not ours
+--         5 lapsed               byte part, the whole value: the time of a reservation in it is over
 -- Nothing is written when nothing changes. What is written has a TTL by which it has recovered.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
@@ -120,7 +126,9 @@ end
 local NUMBERS =
     '<I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..
-    'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7'
+    'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..
+    'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7'
+local reserve, counted = mode % 64 >= 32, mode >= 64
 local parts, look = #KEYS, mode % 2 == 1
 local chain = {}
 local blocked_until, tails = 0, false
@@ -129,7 +137,7 @@ for p = 1, parts do
     local arg = ARGV[p]
     local b = {byte(arg, 1, 3 + byte(arg, 2))}
     local w = {read(sub(NUMBERS, 1, (#arg - #b) * 2 / 7 + 1), arg, #b + 1)}
-    local value, s = redis.pcall('GET', KEYS[p]), false
+    local value, s, held = redis.pcall('GET', KEYS[p]), false, ''
     if value then
         local size, count, found = #value, b[3], -1 -- an error, WRONGTYPE, has no size
         if size >= 7 * count and size % 7 == 0 then
@@ -148,7 +156,10 @@ for p = 1, parts do
                     end
                     j = j + 2
                 end
-                if size ~= 7 * count then
+                local more = size - 7 * count
+                if more > 0 and more % (7 * #b + 7) == 0 then
+                    held = sub(value, -more)
+                elseif more ~= 0 then
                     found = -1
                 end
             end
@@ -162,7 +173,7 @@ for p = 1, parts do
             if mode % 4 < 2 then
                 return found < 0 and write('<BI7B', 4, now, p - 1) or write('<BI7B', 3, now, p - 1) .. value
             end
-            value, s = false, false
+            value, s, held = false, false, ''
         else
             if s[2] > now then
                 now = s[2] -- time never runs back for a key
@@ -173,14 +184,22 @@ for p = 1, parts do
         end
     end
     tails = tails or b[1] % 16 >= 8
-    chain[p] = {value = value, bytes = b, asked = w, state = s, ending = false, text = '', said = ''}
+    chain[p] = {value = value, bytes = b, asked = w, state = s, held = held, ending = false, text = '', said = ''}
+end
+for p = 1, parts do
+    local held = chain[p].held
+    for at = 8, #held, 7 * #chain[p].bytes + 7 do
+        if read('<I7', held, at) <= now then
+            return write('<BI7B', 5, now, p - 1) .. chain[p].value
+        end
+    end
 end
 
 -- First as if all will admit. When one refuses, the states are read again for what a refusal charges.
 local blocked = blocked_until > now
-local admitted = not blocked
+local admitted = not (blocked or counted)
 local writes = not look
-for pass = 1, 2 do
+for pass = counted and 2 or 1, 2 do
     for p = 1, parts do
         local part = chain[p]
         local value, b, w, s = part.value, part.bytes, part.asked, part.state
@@ -198,7 +217,7 @@ for pass = 1, 2 do
                 ending = s[3]
             end
         end
-        local i, j, tail, text, said = 2, 4, 7 * count + 1, '', ''
+        local i, j, tail, text, said, took = reserve and #b + 2 or 2, 4, 7 * count + 1, '', '', ''
         for r = 4, #b do
             local kind, starts, manner = b[r], false, 0
             if kind >= 8 then
@@ -297,12 +316,16 @@ for pass = 1, 2 do
             elseif fits or manner >= 4 then
                 charge = true
             elseif manner % 2 == 1 then
-                brim = manner == 3
+                brim = manner == 3 and not reserve
             else
                 admitted = false
                 if not tails then
                     break
                 end
+            end
+
+            if reserve then
+                took = took .. write('<I7', charge and w[r + 1] or 0)
             end
 
             if kind == 1 then
@@ -428,7 +451,10 @@ for pass = 1, 2 do
                 i, j = i + 4, j + 1
             end
         end
-        part.state, part.text, part.said, part.ending = s, text, said, changed and ending
+        part.state, part.text, part.said, part.ending = s, text .. part.held, said, changed and ending
+        if reserve and changed then
+            part.text = part.text .. write('<I7I7I7I7', w[2], now + w[3], now, w[4]) .. took
+        end
         if not (admitted or tails) and pass == 1 then
             break
         end

@@ -1,0 +1,103 @@
+// Asks one thing of whoever has the key, and asks again where Redis says how: with the text of a script it does not
+// have, of another node, of the next master; all within the time of one command. What came of it is a `trouble`.
+#pragma once
+
+#include "limiter/redis/error_class.hpp"
+#include "limiter/redis/link_source.hpp"
+#include "limiter/redis/scripts.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace headgate::limiter::redis {
+
+// How a call ended. Anything but `none` is an outage to the request that asked.
+enum class trouble : std::uint8_t
+{
+    none,
+    timeout,
+    unreachable,
+    broken,
+    overloaded,
+    refused,   // an error reply
+    malformed, // not an answer of our scripts
+    confused   // asked again and again, to no end
+};
+std::string_view name_of(trouble t);
+
+struct store_counters
+{
+    std::uint64_t conversions = 0, lost_rules = 0, foreign = 0, disagreements = 0, texts_sent = 0, errors = 0;
+    // On a cluster.
+    std::uint64_t redirections = 0;  // MOVED and ASK that were followed
+    std::uint64_t tried_again = 0;   // TRYAGAIN
+    std::uint64_t cross_slots = 0;   // CROSSSLOT: a mistake of ours
+    std::uint64_t split_chains = 0;  // asked in several slots
+    std::uint64_t lapsed = 0;        // reservations of somebody who did not come back, given back
+    std::uint64_t lost_outcomes = 0; // reservations that could be neither confirmed nor given back
+};
+
+class caller
+{
+    static constexpr int most_asked = 4; // times a call is sent again
+
+public:
+    explicit caller(std::shared_ptr<link_source> links) : links_(std::move(links)) {}
+
+    link_source& links() { return *links_; }
+    steady_time turn_began() { return links_->route_to(0).to->turn_began(); }
+    error_class last_error() const { return last_error_; }
+
+    // One call, `write(out, by)`. When it ends well the reply is in `got`, until the next suspension.
+    template <class Write>
+    task<trouble> call(std::uint16_t slot, steady_time began, Write& write, link::answer& got);
+
+    // What came of a command that nobody else could be asked.
+    trouble trouble_of(const link::answer& got);
+
+    store_counters seen;
+
+private:
+    std::shared_ptr<link_source> links_;
+    error_class last_error_ = error_class::other;
+};
+
+// Commands are run in their order: when the text was sent after this call was, its digest is known by now. So one text
+// a connection is enough, however many calls find it missing at once (M2). Whoever answers with another error has run
+// nothing; the links know whether somebody else will.
+template <class Write>
+task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, link::answer& got)
+{
+    auto by = call_by::digest;
+    auto way = links_->route_to(slot);
+    for (int round = 0;;) {
+        auto& calls = way.to->calls();
+        const auto number = ++calls.asked;
+        if (by == call_by::text) {
+            calls.last_text = number;
+            ++seen.texts_sent;
+        }
+        const auto append = [&](std::string& out) { write(out, by); };
+        got = co_await way.to->ask(began, append, way.asking);
+        if (got.failed == failure::none && got.said().is_error() && round < most_asked &&
+            classify(got.said().text()) == error_class::no_script) {
+            by = calls.last_text > number ? call_by::digest : call_by::text;
+            ++round;
+            continue;
+        }
+        const auto failed = trouble_of(got);
+        if (failed != trouble::refused || round == most_asked)
+            co_return failed;
+        const auto said = last_error_;
+        const auto deadline = began + way.to->options().timeout;
+        const bool again = co_await links_->reroute(way, slot, std::string(got.said().text()), deadline);
+        if (!again)
+            co_return trouble::refused;
+        by = call_by::digest;
+        round += said == error_class::try_again ? 0 : 1; // time alone ends these
+    }
+}
+
+} // namespace headgate::limiter::redis

@@ -1,0 +1,306 @@
+// A chain whose keys are in several slots of a cluster, which no script can decide in one step (decision 8): every slot
+// reserves its part at the same time; when all admit, what was reserved is confirmed, otherwise given back. Whoever
+// does neither, because it died, has reserved in vain: later calls give that back. Nobody waits for the second step,
+// except where a refusal is counted.
+#include "limiter/redis/command.hpp"
+#include "limiter/redis/store.hpp"
+
+#include <algorithm>
+
+namespace headgate::limiter::redis {
+
+namespace {
+
+constexpr int most_rounds = 8; // of one question, before it is given up
+constexpr microseconds pause_between_tries{50'000};
+
+bool refusals_may_write(std::span<const asked_part> parts)
+{
+    return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.group->refusals_may_write(); });
+}
+
+std::uint64_t cost_of(const asked_part& p, std::size_t rule) { return p.costs.empty() ? 1 : p.costs[rule]; }
+
+} // namespace
+
+// So many are under way; one waits for all of them.
+class store::countdown
+{
+public:
+    explicit countdown(std::size_t n) : left_(n) {}
+    void one_is_done()
+    {
+        if (--left_ == 0 && waiting_)
+            waiting_.resume();
+    }
+    bool await_ready() const noexcept { return left_ == 0; }
+    void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
+    void await_resume() const noexcept {}
+
+private:
+    std::size_t left_;
+    std::coroutine_handle<> waiting_;
+};
+
+struct store::slot_part
+{
+    std::uint16_t slot = 0;
+    std::span<const asked_part> parts;
+    std::span<const std::uint8_t> places; // of them in the chain
+    take_options how;
+    trouble failed = trouble::none;
+    std::string said;    // to the reservation
+    std::string counted; // to the refusal, where it was counted
+
+    bool may_have_reserved() const
+    {
+        return failed == trouble::none || failed == trouble::timeout || failed == trouble::broken;
+    }
+};
+
+// One call with one key, whose reply nobody waits for. It holds what it needs: rules may be gone by then.
+struct store::follow_up
+{
+    const script* calls = nullptr;
+    std::uint16_t slot = 0;
+    std::string key, argument;
+};
+
+std::uint64_t store::next_reservation()
+{
+    last_reservation_ = (last_reservation_ + 1) % (std::uint64_t{1} << 52);
+    return last_reservation_ + 1;
+}
+
+task<trouble> store::ask_groups(question& q, const slot_groups& groups, std::span<decision> decisions, verdict& out)
+{
+    ++caller_->seen.split_chains;
+    if (!q.how.look)
+        q.how.reserve = {next_reservation(), reservation_lifetime};
+    std::array<asked_part, max_parts> by_slot;
+    for (std::size_t i = 0; i < q.count; ++i)
+        by_slot[i] = q.parts[groups.order[i]];
+    std::array<slot_part, max_parts> room;
+    const auto slots = std::span(room).first(groups.count);
+    countdown all(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        const auto& from = groups.all[i];
+        slots[i].slot = from.slot;
+        slots[i].parts = std::span(by_slot).subspan(from.first, from.count);
+        slots[i].places = groups.places(from);
+        slots[i].how = q.how;
+    }
+    for (auto& each : slots)
+        start(ask_slot(q, each, all));
+    co_await all;
+
+    auto failed = trouble::none;
+    for (const auto& each : slots)
+        failed = failed == trouble::none ? each.failed : failed;
+    if (failed == trouble::none) {
+        const auto read = read_all(slots, false, q.how, out, decisions);
+        caller_->seen.disagreements += read.status == call_status::disagreement ? 1 : 0;
+        failed = read.status == call_status::done ? trouble::none : trouble::malformed;
+    }
+    if (q.how.look)
+        co_return failed;
+    if (failed == trouble::none && out.admitted) {
+        for (const auto& each : slots)
+            confirm(q, each, decisions);
+        co_return trouble::none;
+    }
+    const bool counts = failed == trouble::none && !out.blocked;
+    for (const auto& each : slots) {
+        if (counts && refusals_may_write(each.parts))
+            continue; // in its turn
+        for (auto& refund : refunds_of(q, each))
+            start(follow(caller_, std::move(refund)));
+        if (out.blocked && failed == trouble::none)
+            remember_start(each);
+    }
+    if (counts)
+        co_await count_refusal(q, slots, decisions, out);
+    co_return failed;
+}
+
+// ---- the first step
+
+task<void> store::ask_slot(question& q, slot_part& of, countdown& all)
+{
+    of.failed = co_await ask_slot_now(q, of);
+    all.one_is_done();
+}
+
+task<trouble> store::ask_slot_now(question& q, slot_part& of)
+{
+    for (int round = 0; round < most_rounds; ++round) {
+        link::answer got;
+        const auto write = [&](std::string& to, call_by by) { append_take(to, of.parts, of.how, by, *scripts_.take); };
+        const auto failed = co_await caller_->call(of.slot, q.began, write, got);
+        if (failed != trouble::none)
+            co_return failed;
+        const auto text = got.said().text();
+        const auto said = read_status(text, of.parts.size());
+        note_time(said.now);
+        if (said.status == call_status::done) {
+            (of.how.refused ? of.counted : of.said) = text;
+            co_return trouble::none;
+        }
+        const auto mended =
+            co_await mend(q.began, of.slot, *of.parts[said.part].group, std::string(of.parts[said.part].key), said,
+                          std::string(said.value), of.how.replace, of.how.guess);
+        if (mended != trouble::none)
+            co_return mended;
+    }
+    co_return trouble::confused;
+}
+
+call_answer store::read_all(std::span<const slot_part> of, bool counted, const take_options& how, verdict& out,
+                            std::span<decision> decisions)
+{
+    std::array<partial_reply, max_parts> replies;
+    for (std::size_t i = 0; i < of.size(); ++i)
+        replies[i] = {of[i].parts, of[i].places, of[i].counted.empty() ? of[i].said : of[i].counted};
+    const auto all = std::span<const partial_reply>(replies).first(of.size());
+    return counted ? read_counted(all, out, decisions) : read_take(all, how, out, decisions);
+}
+
+// ---- the second step
+
+// What shadow rules that count refusals would have refused is counted here: the reservation left it alone.
+void store::confirm(const question& q, const slot_part& of, std::span<const decision> decisions)
+{
+    std::array<std::size_t, max_parts> first{};
+    for (std::size_t p = 1; p < q.count; ++p)
+        first[p] = first[p - 1] + q.parts[p - 1].group->size();
+    const correct_options ends{.who = who_, .reservation = q.how.reserve.id};
+    for (std::size_t k = 0; k < of.parts.size(); ++k) {
+        const auto& p = of.parts[k];
+        start(follow(caller_, {scripts_.correct, of.slot, std::string(p.key), commit_argument(*p.group, ends)}));
+        std::array<std::uint64_t, max_rules_a_group> costs{};
+        bool counts = false;
+        for (std::size_t i = 0; i < p.group->size(); ++i) {
+            const auto& r = p.group->limits(i).limits;
+            if (!r.shadow || !r.count_refused || decisions[first[of.places[k]] + i].admitted)
+                continue;
+            costs[i] = cost_of(p, i);
+            counts = true;
+        }
+        if (counts)
+            count_later(of, p, costs);
+    }
+}
+
+// A refusal that is counted, of these costs, without anybody waiting.
+void store::count_later(const slot_part& of, const asked_part& p, std::span<const std::uint64_t> costs)
+{
+    auto how = of.how;
+    how.reserve = {};
+    how.refused = true;
+    const asked_part refused{p.group, p.key, costs.first(p.group->size())};
+    start(follow(caller_, {scripts_.take, of.slot, std::string(p.key), take_argument(refused, how)}));
+}
+
+// A key that was refused by an operator has been seen, if by nobody else: what it starts with, it has started with.
+void store::remember_start(const slot_part& of)
+{
+    constexpr std::array<std::uint64_t, max_rules_a_group> nothing{};
+    for (const auto& p : of.parts) {
+        if (p.group->refusals_may_write())
+            count_later(of, p, nothing);
+    }
+}
+
+// What gives back what the slot has reserved. Where the reservation is not known, because it was never heard of,
+// nothing will change.
+std::vector<store::follow_up> store::refunds_of(const question& q, const slot_part& of) const
+{
+    std::vector<follow_up> all;
+    std::array<decision, max_decisions> decisions;
+    verdict said;
+    const bool is_known =
+        !of.said.empty() && read_take(of.said, of.parts, of.how, said, decisions).status == call_status::done;
+    if (!of.may_have_reserved() || (is_known && !said.admitted))
+        return all;
+    const auto charged_at = is_known ? said.charged_at : guess_time(q.began);
+    const correct_options how{.who = who_, .guess = charged_at, .reservation = q.how.reserve.id};
+    std::size_t at = 0;
+    for (const auto& p : of.parts) {
+        std::array<std::uint64_t, max_rules_a_group> costs{};
+        for (std::size_t i = 0; i < p.group->size(); ++i, ++at) {
+            const bool was_charged = is_known ? decisions[at].admitted : !p.group->limits(i).limits.shadow;
+            costs[i] = was_charged ? cost_of(p, i) : 0;
+        }
+        const part charged{&p.group->rules(), {}, std::span(costs).first(p.group->size())};
+        const correction c{p.group, p.key, charged, {}, charged_at};
+        all.push_back({scripts_.correct, of.slot, std::string(p.key), correct_argument(c, how)});
+    }
+    return all;
+}
+
+// Rules that count refusals count this one, wherever it came from.
+task<void> store::count_refusal(question& q, std::span<slot_part> of, std::span<decision> decisions, verdict& out)
+{
+    std::size_t counting = 0;
+    for (const auto& each : of)
+        counting += refusals_may_write(each.parts) ? 1u : 0u;
+    if (counting == 0)
+        co_return;
+    countdown all(counting);
+    for (auto& each : of) {
+        if (refusals_may_write(each.parts))
+            start(count_in_slot(q, each, all));
+    }
+    co_await all;
+    read_all(of, true, q.how, out, decisions);
+}
+
+// What was reserved must be given back first. Where that fails, the first answer is what is told.
+task<void> store::count_in_slot(question& q, slot_part& of, countdown& all)
+{
+    auto refunds = refunds_of(q, of);
+    bool is_given_back = true;
+    for (auto& each : refunds) {
+        const auto failed = co_await try_once(*caller_, q.began, each);
+        is_given_back = is_given_back && failed == trouble::none;
+        if (failed != trouble::none)
+            start(follow(caller_, std::move(each)));
+    }
+    of.how.reserve = {};
+    of.how.refused = true;
+    if (is_given_back)
+        of.failed = co_await ask_slot_now(q, of);
+    all.one_is_done();
+}
+
+// `malformed`: it came to nothing for good.
+task<trouble> store::try_once(caller& by, steady_time began, const follow_up& what)
+{
+    const auto write = [&](std::string& out, call_by how) {
+        append_call(out, *what.calls, how, what.key, what.argument);
+    };
+    link::answer got;
+    const auto failed = co_await by.call(what.slot, began, write, got);
+    if (failed != trouble::none)
+        co_return failed;
+    co_return read_status(got.said().text(), 1).status == call_status::done ? trouble::none : trouble::malformed;
+}
+
+// Asked again until the reservation has half lapsed: later it might be confirmed where it was already given back.
+task<void> store::follow(std::shared_ptr<caller> by, follow_up what)
+{
+    const auto until = by->turn_began() + reservation_lifetime / 2;
+    for (;;) {
+        const auto failed = co_await try_once(*by, by->turn_began(), what);
+        if (failed == trouble::none)
+            co_return;
+        if (failed == trouble::malformed)
+            break;
+        co_await by->links().pause(pause_between_tries);
+        if (by->links().now() == link::state::stopped || by->turn_began() >= until)
+            break;
+    }
+    ++by->seen.lost_outcomes;
+}
+
+} // namespace headgate::limiter::redis

@@ -1,0 +1,83 @@
+// A store over a cluster on an event loop of its own.
+#pragma once
+
+#include "tests/redis_client/cluster_group.hpp"
+#include "tests/redis_client/one_rule.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+namespace headgate::testing {
+
+struct cluster_client
+{
+    struct outcome
+    {
+        redis::trouble trouble = redis::trouble::confused;
+        bool admitted = false;
+        std::vector<decision> said; // of every rule, in order
+    };
+
+    explicit cluster_client(redis::cluster_options options)
+        : loop([&](client_loop& in) {
+              return links = std::make_shared<redis::cluster_links>(in.sockets, in.names, std::move(options),
+                                                                    in.keep_told());
+          }),
+          store(links, {7, std::chrono::seconds{60}})
+    {}
+    explicit cluster_client(const cluster_group& group, std::chrono::microseconds timeout = std::chrono::seconds{5})
+        : cluster_client(group.client_options(timeout))
+    {}
+
+    // All of it.
+    bool is_ready() const { return loop.is_ready() && links->why().empty(); }
+    bool becomes_ready(std::chrono::milliseconds within = std::chrono::seconds{10})
+    {
+        const bool is = loop.run_until([&] { return is_ready(); }, within);
+        CHECK_MESSAGE(is, "no cluster: ", links->why());
+        return is;
+    }
+    task<outcome> take(std::vector<part> asked)
+    {
+        std::vector<decision> said(max_decisions);
+        verdict v;
+        outcome out;
+        out.trouble = co_await store.take(asked, said, v);
+        out.admitted = out.trouble == redis::trouble::none && v.admitted;
+        std::size_t rules = 0;
+        for (const auto& each : asked)
+            rules += each.group->size();
+        said.resize(rules);
+        out.said = std::move(said);
+        co_return out;
+    }
+    outcome take_now(std::vector<part> asked)
+    {
+        outcome out;
+        const auto once = [](cluster_client& self, std::vector<part> parts, outcome& to) -> task<void> {
+            to = co_await self.take(std::move(parts));
+        };
+        CHECK(loop.run(once(*this, std::move(asked), out)));
+        return out;
+    }
+    outcome take_now(const one_rule& by, std::string_view key) { return take_now({{by.rules.get(), key, {}}}); }
+    // What is left of it; the limit when nobody has used any.
+    std::uint64_t left(const one_rule& of, const std::string& key)
+    {
+        std::optional<key_report> report;
+        const auto once = [](cluster_client& self, const one_rule& by, const std::string& whose,
+                             std::optional<key_report>& to) -> task<void> {
+            const auto failed = co_await self.store.inspect(*by.rules, whose, to);
+            CHECK(failed == redis::trouble::none);
+        };
+        CHECK(loop.run(once(*this, of, key, report)));
+        return report ? report->decisions.at(0).remaining : of.rules->members()[0].limits.limits.count;
+    }
+
+    std::shared_ptr<redis::cluster_links> links;
+    client_loop loop;
+    redis::store store;
+};
+
+} // namespace headgate::testing
