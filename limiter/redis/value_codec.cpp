@@ -69,9 +69,14 @@ void decode_holders(number_reader& from, std::uint64_t holders, rule_state& to)
     }
 }
 
-void decode_reserved(number_reader& from, std::size_t rules, std::vector<reserved_part>& to)
+// "held", before each reservation: what is only as long as some is not taken for them.
+constexpr std::uint64_t reservation_mark = 0x68656c64;
+
+bool decode_reserved(number_reader& from, std::size_t rules, std::vector<reserved_part>& to)
 {
     while (!from.failed() && !from.at_end()) {
+        if (from.number() != reservation_mark)
+            return false;
         auto& r = to.emplace_back();
         r.id = from.number();
         r.expires = from.moment();
@@ -80,6 +85,7 @@ void decode_reserved(number_reader& from, std::size_t rules, std::vector<reserve
         for (std::size_t i = 0; i < rules; ++i)
             r.costs.push_back(from.number());
     }
+    return true;
 }
 
 void put(std::string& out, std::uint64_t n)
@@ -155,8 +161,7 @@ std::optional<key_value> decode(const packed_group& group, std::string_view valu
         else if (group.kind(i) == script_kind::in_flight)
             decode_holders(from, tails[i], out.rules[i]);
     }
-    decode_reserved(from, group.size(), out.reserved);
-    if (!from.at_end())
+    if (!decode_reserved(from, group.size(), out.reserved) || !from.at_end())
         return {};
     return out;
 }
@@ -172,7 +177,7 @@ std::string encode(const packed_group& group, const key_value& value)
     for (std::size_t i = 0; i < group.size(); ++i)
         encode_tail(out, group.kind(i), value.rules[i]);
     for (const auto& r : value.reserved) {
-        for (const auto n : {r.id, to_number(r.expires), to_number(r.charged_at), r.holder})
+        for (const auto n : {reservation_mark, r.id, to_number(r.expires), to_number(r.charged_at), r.holder})
             put(out, n);
         for (const auto cost : r.costs)
             put(out, cost);

@@ -129,7 +129,7 @@ answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)
         const auto got = read_take({reply->str, reply->len}, parts, how, v, said);
         if (got.status == call_status::boundaries) {
             how.guess = got.now;
-        } else if (got.status == call_status::other_rules) {
+        } else if (got.status == call_status::other_rules || got.status == call_status::lapsed) {
             convert(*parts[got.part].group, keys[got.part], got.value, got.now);
         } else if (got.status == call_status::foreign) {
             how.replace = true;
@@ -166,7 +166,7 @@ void redis_under_test::correct(const ask& asked, const defined& under, const std
             return;
         if (got.status == call_status::boundaries)
             how.guess = got.now;
-        else if (got.status == call_status::other_rules)
+        else if (got.status == call_status::other_rules || got.status == call_status::lapsed)
             convert(*c.group, key, got.value, got.now);
         else if (got.status == call_status::foreign)
             how.replace = true;

@@ -124,7 +124,7 @@ TEST_CASE("redis cluster: what a gateway reserved before it died holds its place
     const one_rule five("chain/a", 5);
     const auto key = fresh_key(0, "chain/a");
     REQUIRE(reserve_and_die(c, five, key, 3, 300ms));
-    CHECK(bytes_of(c, five, key) == plain_bytes + 7 * 5);
+    CHECK(bytes_of(c, five, key) == plain_bytes + 7 * 6);
     const std::uint64_t three = 3;
     CHECK_FALSE(c.take_now({{five.rules.get(), key, {&three, 1}}}).admitted); // two are left
     CHECK(c.take_now(five, key).admitted);

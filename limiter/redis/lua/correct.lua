@@ -27,6 +27,7 @@ local NUMBERS =
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7'
 local LARGEST = 9007199254740991
+local MARK = 1751477348 -- of a reservation, as in take.lua
 local MARGIN, LONGEST = 10000, 315360000000 -- milliseconds: ten seconds, ten years
 local read, write, byte, sub, max, min = struct.unpack, struct.pack, string.byte, string.sub, math.max, math.min
 local key, arg = KEYS[1], ARGV[1]
@@ -58,8 +59,13 @@ if value then
             end
         end
         local more = size - 7 * count
-        if more > 0 and more % (7 * #b + 7) == 0 then
+        if more > 0 and more % (7 * #b + 14) == 0 then
             held = sub(value, -more)
+            for at = 1, more, 7 * #b + 14 do
+                if read('<I7', held, at) ~= MARK then
+                    found = -1 -- as long as reservations, but none
+                end
+            end
         elseif more ~= 0 then
             found = -1
         end
@@ -81,9 +87,9 @@ end
 local charged_at, changed, ending = w[2], false, max(now, s[3])
 local i, j, tail, text = reserved and 4 or 3, 4, 7 * count + 1, ''
 if reserved then
-    for at = 1, #held, 7 * #b + 7 do
-        if read('<I7', held, at) == w[3] then
-            held, changed = sub(held, 1, at - 1) .. sub(held, at + 7 * #b + 7), true
+    for at = 1, #held, 7 * #b + 14 do
+        if read('<I7', held, at + 7) == w[3] then
+            held, changed = sub(held, 1, at - 1) .. sub(held, at + 7 * #b + 14), true
             break
         end
     end

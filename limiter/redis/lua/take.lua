@@ -12,7 +12,7 @@
 --         sliding log     records, sum                     tail: when, cost of each record, oldest first
 --         in flight       holders                          tail: holder, count, expires of each
 --       and at the end, on a cluster, what chains over several slots have reserved and not confirmed yet (decision 8):
---         id, expires, charged at, holder, a cost a rule   of each reservation; the state has it charged already
+--         mark, id, expires, charged at, holder, a cost a rule   of each reservation; the state has it charged already
 -- ARGV  one a part: byte mode = 1 look only + 2 replace what is not ours + 4 a refusal may write (these are read from
 --       the first part) + 8 has tails + 32 reserve: what is charged is given back unless it is confirmed in time, and a
 --       refusal counts nowhere + 64 refused elsewhere: count the refusal, admit nothing; or 16 quick, see below; byte
@@ -128,6 +128,7 @@ local NUMBERS =
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..
     'I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7'
+local MARK = 1751477348 -- of a reservation: "held"
 local reserve, counted = mode % 64 >= 32, mode >= 64
 local parts, look = #KEYS, mode % 2 == 1
 local chain = {}
@@ -157,8 +158,13 @@ for p = 1, parts do
                     j = j + 2
                 end
                 local more = size - 7 * count
-                if more > 0 and more % (7 * #b + 7) == 0 then
+                if more > 0 and more % (7 * #b + 14) == 0 then
                     held = sub(value, -more)
+                    for at = 1, more, 7 * #b + 14 do
+                        if read('<I7', held, at) ~= MARK then
+                            found = -1 -- as long as reservations, but none
+                        end
+                    end
                 elseif more ~= 0 then
                     found = -1
                 end
@@ -188,7 +194,7 @@ for p = 1, parts do
 end
 for p = 1, parts do
     local held = chain[p].held
-    for at = 8, #held, 7 * #chain[p].bytes + 7 do
+    for at = 15, #held, 7 * #chain[p].bytes + 14 do
         if read('<I7', held, at) <= now then
             return write('<BI7B', 5, now, p - 1) .. chain[p].value
         end
@@ -453,7 +459,7 @@ for pass = counted and 2 or 1, 2 do
         end
         part.state, part.text, part.said, part.ending = s, text .. part.held, said, changed and ending
         if reserve and changed then
-            part.text = part.text .. write('<I7I7I7I7', w[2], now + w[3], now, w[4]) .. took
+            part.text = part.text .. write('<I7I7I7I7I7', MARK, w[2], now + w[3], now, w[4]) .. took
         end
         if not (admitted or tails) and pass == 1 then
             break
