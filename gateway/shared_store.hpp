@@ -7,6 +7,7 @@
 #include "limiter/redis/store.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace headgate {
@@ -45,11 +46,14 @@ public:
     };
     // Of all links so far. Called by the worker's tick.
     link_counters count_links();
+    // Every now and then.
+    void tick();
 
     void stop();
 
 private:
     void tell(limiter::redis::link::state state, std::string_view why);
+    void fails(std::string why);
     task<void> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
                            std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
                            limiter::time_point charged_at);
@@ -65,6 +69,11 @@ private:
     limiter::redis::store store_;
     steady_time logged_{};
     std::uint64_t unlogged_ = 0;
+    steady_time refused_{}; // Redis answered with an error, last
+    bool is_refused_ = false;
+    std::uint64_t texts_ = 0; // of scripts, sent until the last tick
+    bool has_stood_ = false;  // the connection
+    std::optional<steady_time> came_back_;
 };
 
 } // namespace headgate
