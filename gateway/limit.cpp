@@ -264,12 +264,13 @@ task<http_error> limiting::later() { return ask_shared(client, x); }
 task<http_error> limiting::ask_shared(session& client, exchange& x)
 {
     const auto moment = client.owner().clock().to_limiter(x.began);
+    const shared_store* silent = nullptr; // has let this request wait, for nothing: no later chain waits for it again
     for (;;) {
         auto& asked = x.asked[x.limit.chains - 1];
         const auto shared = client.owner().store_of(x, *asked.chain);
         auto trouble = limiter::redis::trouble::unreachable;
         limiter::verdict said;
-        if (shared) {
+        if (shared && shared.get() != silent) {
             client.owner().metrics().of_store(shared->name()).decisions.add();
             const auto room = std::span(x.limit.decisions).subspan(x.limit.count);
             trouble = co_await shared->store().take(asked.view(), room, said);
@@ -282,6 +283,8 @@ task<http_error> limiting::ask_shared(session& client, exchange& x)
         } else {
             if (shared)
                 shared->failed(trouble);
+            if (trouble == limiter::redis::trouble::timeout || trouble == limiter::redis::trouble::broken)
+                silent = shared.get();
             const auto error = meet_outage(client, x, asked, moment);
             if (error != http_error::none)
                 co_return error;

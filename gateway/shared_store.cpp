@@ -17,6 +17,11 @@ namespace redis = limiter::redis;
 
 // What a gateway that died held in flight is free again after this; one that lives renews it in time.
 constexpr std::chrono::seconds held_for{60};
+// /readyz tells of an error reply for so long. Not until a decision succeeds: a gateway that is not ready is asked
+// nothing.
+constexpr std::chrono::seconds refusals_matter_for{5};
+// A server whose connection stands again is asked within this, if anybody asks at all.
+constexpr std::chrono::seconds soon{2};
 
 redis::link_options link_options_of(const ready_shared_store& store)
 {
@@ -94,7 +99,7 @@ shared_store::shared_store(worker& owner, const ready_shared_store& from, store_
              redis::holder{any_holder(), held_for},
              from.config->hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short)
 {
-    health_.fails(name_, owner.number(), {"not connected yet", config_.outage == config::on_outage::closed});
+    fails("not connected yet");
     store_.links().begin();
 }
 
@@ -105,14 +110,40 @@ void shared_store::tell(redis::link::state state, std::string_view why)
     auto words = describe(state, why);
     const bool some_answer = state == redis::link::state::ready; // a part of a cluster: other gateways fare no better
     if (words.empty()) {
-        health_.answers(name_, worker_.number());
+        health_.answers(name_, this);
+        if (std::exchange(has_stood_, true))
+            came_back_ = worker_.sockets().turn_began();
         spdlog::info("store {}: connected to {}", name_, config_.url.text);
     } else {
-        health_.fails(name_, worker_.number(), {words, !some_answer && config_.outage == config::on_outage::closed});
+        fails(words, some_answer);
         if (words != said_) // attempt after attempt fails for the same reason: said once
             spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
     }
     said_ = std::move(words);
+    is_refused_ = false;
+}
+
+void shared_store::fails(std::string why, bool some_answer)
+{
+    health_.fails(name_, this, {std::move(why), !some_answer && config_.outage == config::on_outage::closed});
+}
+
+void shared_store::tick()
+{
+    const auto now = worker_.sockets().turn_began();
+    if (is_refused_ && now - refused_ > refusals_matter_for) {
+        is_refused_ = false;
+        health_.answers(name_, this);
+    }
+    // Who does not know our scripts when the connection stands again has forgotten more than those.
+    const auto texts = store_.seen().texts_sent;
+    if (texts > texts_ && came_back_ && now - *came_back_ < soon) {
+        came_back_.reset();
+        spdlog::warn("store {}: Redis does not know our scripts any more: it began anew, or another server took its "
+                     "place; what was counted may be lost",
+                     name_);
+    }
+    texts_ = texts;
 }
 
 shared_store::~shared_store() { stop(); }
@@ -120,7 +151,7 @@ shared_store::~shared_store() { stop(); }
 void shared_store::stop()
 {
     store_.links().stop();
-    health_.answers(name_, worker_.number());
+    health_.answers(name_, this);
 }
 
 void shared_store::failed(redis::trouble why)
@@ -128,6 +159,11 @@ void shared_store::failed(redis::trouble why)
     worker_.metrics().of_store(name_).failures.add();
     ++unlogged_;
     const auto now = worker_.sockets().turn_began();
+    if (why == redis::trouble::refused) {
+        refused_ = now;
+        if (!std::exchange(is_refused_, true))
+            fails("Redis says " + std::string(name_of(store_.last_error())));
+    }
     if (why == redis::trouble::unreachable || now - logged_ < std::chrono::seconds{1})
         return; // the link has said why it is not there
     logged_ = now;

@@ -7,6 +7,7 @@
 #include "limiter/redis/store.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace headgate {
@@ -33,10 +34,14 @@ public:
                  std::span<const std::uint64_t> actual, limiter::time_point charged_at);
     void renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key);
 
+    // Every now and then.
+    void tick();
+
     void stop();
 
 private:
     void tell(limiter::redis::link::state state, std::string_view why);
+    void fails(std::string why, bool some_answer = false);
     task<void> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
                            std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
                            limiter::time_point charged_at);
@@ -50,6 +55,11 @@ private:
     limiter::redis::store store_;
     steady_time logged_{};
     std::uint64_t unlogged_ = 0;
+    steady_time refused_{}; // Redis answered with an error, last
+    bool is_refused_ = false;
+    std::uint64_t texts_ = 0; // of scripts, sent until the last tick
+    bool has_stood_ = false;  // the connection
+    std::optional<steady_time> came_back_;
 };
 
 } // namespace headgate

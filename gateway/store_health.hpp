@@ -16,14 +16,16 @@ public:
         std::string why;
         bool refuses = false; // requests are refused meanwhile
     };
-    void fails(const std::string& store, unsigned worker, trouble what);
-    void answers(const std::string& store, unsigned worker);
-    // One a store that some worker cannot ask.
+    // `who` is a worker's side of the store: after a reload there may be two of one worker for a moment, and what the
+    // one that ends has to say must not hide what its successor meets.
+    void fails(const std::string& store, const void* who, trouble what);
+    void answers(const std::string& store, const void* who);
+    // One a store that somebody cannot ask.
     std::map<std::string, trouble> failing() const;
 
 private:
     mutable std::mutex lock_;
-    std::map<std::string, std::map<unsigned, trouble>> failing_;
+    std::map<std::string, std::map<const void*, trouble>> failing_;
 };
 
 } // namespace headgate

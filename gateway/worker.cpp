@@ -195,6 +195,7 @@ task<void> worker::tick()
         }
         for (const auto& store : shared_stores_) {
             auto& shown = metrics_.of_store(store->name());
+            store->tick();
             const auto links = store->store().links().seen();
             shown.is_ready.set(store->store().links().now() == limiter::redis::link::state::ready ? 1 : 0);
             shown.timeouts.set(links.timeouts);

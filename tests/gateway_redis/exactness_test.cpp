@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 using namespace headgate::tests;
 
 namespace {
@@ -59,6 +61,47 @@ TEST_CASE("redis: a chain is decided at once: who is refused by the day is not c
     CHECK(status_of(said) == 429);
     CHECK(field_of(said, "RateLimit").find("\"minute\";r=30") != std::string::npos);
     CHECK(field_of(said, "RateLimit").find("\"day\";r=0") != std::string::npos);
+}
+
+TEST_CASE("redis: chains asked by four gateways at once: what the users were charged is what the route was")
+{
+    redis_server server;
+    const shared_setup how{.rules = "      - { name: hour, key: user, " + hour +
+                                    "40/hour }\n"
+                                    "      - { name: day, key: user, " +
+                                    hour +
+                                    "1000/day }\n"
+                                    "      - { name: all, key: route, " +
+                                    hour + "100/hour }\n"};
+    std::vector<std::unique_ptr<running_gateway>> gateways;
+    for (int i = 0; i < 4; ++i) {
+        gateways.push_back(std::make_unique<running_gateway>(configuration(server, how)));
+        REQUIRE(wait_until_connected(*gateways.back()));
+    }
+    std::array<tally, 4> of_user;
+    std::mutex lock;
+    std::vector<std::thread> clients;
+    for (std::size_t i = 0; i < 16; ++i)
+        clients.emplace_back([&, i] {
+            const auto mine = ask_for(*gateways[i / 4], 60, "user" + std::to_string(i % 4));
+            std::lock_guard guard(lock);
+            of_user[i % 4] += mine;
+        });
+    for (auto& c : clients)
+        c.join();
+    int passed = 0;
+    for (std::size_t i = 0; i < of_user.size(); ++i) {
+        CAPTURE(i);
+        passed += of_user[i].passed;
+        const auto said = gateways[i]->ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: user" + std::to_string(i) +
+                                           "\r\nConnection: close\r\n\r\n");
+        CHECK(status_of(said) == 429);
+        const auto left = field_of(said, "RateLimit");
+        CHECK(left.find("\"hour\";r=" + std::to_string(40 - of_user[i].passed) + ";") != std::string::npos);
+        CHECK(left.find("\"day\";r=" + std::to_string(1000 - of_user[i].passed) + ";") != std::string::npos);
+        CHECK(left.find("\"all\";r=0") != std::string::npos);
+    }
+    CHECK(passed == 100);
 }
 
 TEST_CASE("redis: gateways whose clocks are ten seconds apart agree, for Redis's decides")

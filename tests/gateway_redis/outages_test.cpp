@@ -84,3 +84,83 @@ TEST_CASE("redis: a wrong password is said in words, and is not the users' outag
     REQUIRE(wait_until_connected(gateway));
     CHECK(eventually([&] { return ask_for(gateway, 12, "one").refused > 0; }));
 }
+
+TEST_CASE("redis: a server that refuses every decision is an outage in words, though its connection stands")
+{
+    redis_server replica({"--replicaof", "127.0.0.1", "1"}), healthy;
+    running_gateway open(configuration(replica, {.rules = ten}));
+    REQUIRE(wait_until_connected(open));
+    CHECK(ask_for(open, 3, "one").passed == 3);
+    CHECK(eventually(
+        [&] { return ask_admin(open, "/readyz").find("store shared: Redis says READONLY") != std::string::npos; }));
+    CHECK(status_of(ask_admin(open, "/readyz")) == 200);
+    open.reload(configuration(healthy, {.rules = ten}));
+    REQUIRE(wait_until_connected(open));
+    CHECK(eventually([&] { return ask_for(open, 12, "one").refused > 0; }));
+
+    redis_server full({"--maxmemory", "1"});
+    running_gateway closed(configuration(full, {.rules = ten, .store_options = "timeout: 5s, on_outage: closed"}));
+    REQUIRE(wait_until_connected(closed));
+    CHECK(ask_for(closed, 3, "one").other == 3);
+    CHECK(eventually([&] { return status_of(ask_admin(closed, "/readyz")) == 503; }));
+    CHECK(ask_admin(closed, "/readyz").find("store shared: Redis says OOM") != std::string::npos);
+}
+
+TEST_CASE("redis: a reload to a server that says nothing is told, whatever the one before had said")
+{
+    redis_server server;
+    raw_upstream silent([](raw_upstream&, raw_connection& client) { client.read_all(); });
+    running_gateway gateway(configuration(server, {.rules = ten}));
+    REQUIRE(wait_until_connected(gateway));
+    gateway.reload(configuration("redis://127.0.0.1:" + std::to_string(silent.port()),
+                                 {.rules = ten, .store_options = "on_outage: closed, connect_timeout: 60s"}));
+    CHECK(eventually([&] {
+        const auto said = ask_admin(gateway, "/readyz");
+        return status_of(said) == 503 && said.find("store shared: not connected yet") != std::string::npos;
+    }));
+}
+
+TEST_CASE("redis: who has waited for Redis in vain does not wait for it again in the next chain")
+{
+    redis_server server;
+    const std::string next = "  next:\n    store: shared\n    rules:\n" + ten;
+    running_gateway gateway(
+        configuration(server, {.rules = ten + next,
+                               .store_options = "timeout: 300ms, on_outage: open, breaker: { failures: 100 }",
+                               .chains = "[ api, next ]",
+                               .workers = 1}));
+    REQUIRE(wait_until_connected(gateway));
+    const std::string decisions = "headgate_redis_decisions_total{store=\"shared\"}";
+    CHECK(ask_for(gateway, 1, "one").passed == 1);
+    CHECK(metric_at_last(gateway, decisions, 2) == 2);
+    server.pause();
+    const auto during = ask_for(gateway, 1, "one");
+    server.resume();
+    CHECK(during.passed == 1);
+    CHECK(metric(gateway, decisions) == 3); // of the first chain, which had no answer
+    CHECK(metric(gateway, "headgate_redis_failures_total{store=\"shared\"}") == 2);
+}
+
+TEST_CASE("redis: a reply cut in the middle, or that is none, is the outage of its request, and the next has its own")
+{
+    for (const std::string spoilt : {"$40\r\nhalf of", "\x01\xff\r\n", "*99999999999\r\n", "$-7\r\n"}) {
+        CAPTURE(spoilt);
+        raw_upstream strange([&](raw_upstream&, raw_connection& client) {
+            client.read_until("SETNAME");
+            client.send("+OK\r\n");
+            client.read_until("EVALSHA");
+            client.send(spoilt);
+        });
+        redis_server server;
+        running_gateway gateway(
+            configuration("redis://127.0.0.1:" + std::to_string(strange.port()), {.rules = ten, .workers = 1}));
+        for (int i = 0; i < 3; ++i) {
+            REQUIRE(wait_until_connected(gateway));
+            const auto said = ask_for(gateway, 1, "one");
+            CHECK(said.passed == 1);
+            CHECK(said.longest < std::chrono::seconds{4}); // the store's timeout is 5 s: nobody waited for it
+        }
+        gateway.reload(configuration(server, {.rules = ten, .workers = 1}));
+        CHECK(eventually([&] { return ask_for(gateway, 12, "one").refused > 0; }));
+    }
+}

@@ -119,3 +119,25 @@ TEST_CASE("redis: over TLS, with a certificate of our own; a server that cannot 
     CHECK(eventually([&] { return ask_admin(wary, "/readyz").find("the server's certificate") != std::string::npos; }));
     CHECK(ask_for(wary, 9, "one").passed == 9); // open
 }
+
+TEST_CASE("redis: over a Unix socket, as a user that may do no more than docs/redis.md says")
+{
+    redis_server server({"--user",        "default", "off",   "--user", "headgate", "on",    ">secret",
+                         "resetchannels", "~hg:1:*", "-@all", "+eval",  "+evalsha", "+get",  "+set",
+                         "+del",          "+time",   "+ping", "+scan",  "+select",  "+role", "+client|setname"});
+    running_gateway gateway(
+        configuration("unix://" + server.socket_path(),
+                      {.rules = "      - { name: hour, key: user, " + hour +
+                                "5/hour }\n"
+                                "      - { name: all, key: route, " +
+                                hour +
+                                "1000/hour }\n"
+                                "      - { name: parallel, key: user, algorithm: concurrency, limit: 50 }\n",
+                       .store_options = "timeout: 5s, on_outage: closed, username: headgate, password: secret"}));
+    REQUIRE(wait_until_connected(gateway));
+    const auto said = ask_for(gateway, 9, "one");
+    CHECK(said.passed == 5);
+    CHECK(said.refused == 4);
+    CHECK(metric(gateway, "headgate_redis_lost_corrections_total{store=\"shared\"}") == 0); // slots were given back
+    CHECK(metric(gateway, "headgate_redis_errors_total{store=\"shared\"}") == 0);
+}

@@ -17,10 +17,10 @@ LINE_END = b"\r\n"
 class Gateway:
     """Runs a binary on a configuration, collects what it says on stderr, and reads what the kernel knows about it."""
 
-    def __init__(self, binary, file):
+    def __init__(self, binary, file, environment=None):
         self.lines = []
         self.process = subprocess.Popen([binary, "run", file], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                        errors="replace")
+                                        errors="replace", env={**os.environ, **(environment or {})})
         self.pid = self.process.pid
         threading.Thread(target=self._collect, daemon=True).start()
         try:
