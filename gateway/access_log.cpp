@@ -79,6 +79,16 @@ public:
         }
         *at_++ = '"';
     }
+    // For what is plain by its making: names of the configuration, words of ours.
+    template <std::size_t N>
+    void plain_member(const char (&opening)[N], std::string_view text)
+    {
+        if (text.empty())
+            return;
+        words(opening);
+        plain(text);
+        *at_++ = '"';
+    }
     template <std::size_t N>
     void number(const char (&opening)[N], std::uint64_t value)
     {
@@ -184,17 +194,17 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
     line.number(",\"status\":", entry.status);
     line.number(",\"bytes_in\":", entry.bytes_in);
     line.number(",\"bytes_out\":", entry.bytes_out);
-    line.member(",\"route\":\"", entry.route);
-    line.member(",\"upstream\":\"", entry.upstream);
+    line.plain_member(",\"route\":\"", entry.route);
+    line.plain_member(",\"upstream\":\"", entry.upstream);
     line.member(",\"server\":\"", entry.server);
     line.member(",\"request_id\":\"", entry.request_id);
     line.milliseconds(",\"duration_ms\":", entry.duration);
     line.milliseconds(",\"connect_ms\":", entry.connect);
     line.milliseconds(",\"first_byte_ms\":", entry.first_byte);
-    line.member(",\"error\":\"", entry.error);
-    line.member(",\"limit\":\"", verdict_words[static_cast<std::size_t>(entry.limit)]);
+    line.plain_member(",\"error\":\"", entry.error);
+    line.plain_member(",\"limit\":\"", verdict_words[static_cast<std::size_t>(entry.limit)]);
     if (!entry.rule.empty()) {
-        line.member(",\"rule\":\"", entry.rule);
+        line.plain_member(",\"rule\":\"", entry.rule);
         line.words(",\"key\":\"");
         line.hex(entry.key_hash);
         line.number("\",\"used\":", entry.used);

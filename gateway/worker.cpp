@@ -17,6 +17,14 @@ namespace {
 constexpr std::chrono::milliseconds tick_length{100};
 constexpr std::size_t most_spare = 256;
 
+// 16 digits.
+void write_hex(std::uint64_t value, char* out)
+{
+    constexpr char digits[] = "0123456789abcdef";
+    for (std::size_t i = 0; i < 16; ++i, value <<= 4)
+        out[i] = digits[value >> 60];
+}
+
 } // namespace
 
 struct worker::session_list
@@ -31,7 +39,7 @@ worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<cons
 {
     adopt(std::move(setup));
     std::random_device device;
-    id_prefix_ = std::uint64_t{device()} << 32 | device();
+    write_hex(std::uint64_t{device()} << 32 | device(), id_prefix_.data());
     random_state_ = std::uint64_t{device()} << 32 | device();
 }
 
@@ -89,13 +97,8 @@ std::string_view worker::http_date()
 
 void worker::new_request_id(char* out)
 {
-    constexpr char digits[] = "0123456789abcdef";
-    const auto write = [&](std::uint64_t value, std::size_t at) {
-        for (std::size_t i = 0; i < 16; ++i, value <<= 4)
-            out[at + i] = digits[value >> 60];
-    };
-    write(id_prefix_, 0);
-    write(++id_next_ * 0x9e3779b97f4a7c15u, 16); // odd multiplier: never the same twice
+    std::copy(id_prefix_.begin(), id_prefix_.end(), out);
+    write_hex(++id_next_ * 0x9e3779b97f4a7c15u, out + id_prefix_.size()); // odd multiplier: never the same twice
 }
 
 // splitmix64.

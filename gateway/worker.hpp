@@ -118,7 +118,8 @@ private:
     bool draining_ = false, stopping_ = false;
     std::int64_t date_second_ = 0;
     std::array<char, 32> date_{};
-    std::uint64_t id_prefix_ = 0, id_next_ = 0;
+    std::array<char, 16> id_prefix_{}; // of this worker, in hex
+    std::uint64_t id_next_ = 0;
     std::uint64_t random_state_ = 0;
     std::thread thread_;
 };

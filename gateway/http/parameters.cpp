@@ -43,7 +43,8 @@ parameter_state find_only_line(const field_list& fields, std::string_view name, 
 {
     auto state = parameter_state::absent;
     for (const auto& line : fields.lines) {
-        if (!equals_ignoring_case(line.name, name))
+        const bool is_it = line.name == name || equals_ignoring_case(line.name, name); // most spell it as we do
+        if (!is_it)
             continue;
         if (state != parameter_state::absent)
             return parameter_state::repeated;
