@@ -90,7 +90,7 @@ chains:
         return f"""
 workers: {setting.workers}
 listeners: [ {{ address: 127.0.0.1:{port}, timeouts: {{ idle: 600s }} }} ]
-log: {{ access: {{ path: {self.group.path(f'headgate-{port}-access.log')} }} }}
+log: {{ access: {{ path: {self.group.path(f'headgate-{port}-access.log')}, format: combined }} }}
 upstreams: {{ origin: {{ servers: [ 127.0.0.1:{self.origin.port} ] }} }}
 {chains}
 routes:
