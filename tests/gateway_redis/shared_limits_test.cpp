@@ -122,9 +122,10 @@ TEST_CASE("redis: over TLS, with a certificate of our own; a server that cannot 
 
 TEST_CASE("redis: over a Unix socket, as a user that may do no more than docs/redis.md says")
 {
-    redis_server server({"--user",        "default", "off",   "--user", "headgate", "on",    ">secret",
-                         "resetchannels", "~hg:1:*", "-@all", "+eval",  "+evalsha", "+get",  "+set",
-                         "+del",          "+time",   "+ping", "+scan",  "+select",  "+role", "+client|setname"});
+    redis_server server({"--user",  "default",       "off",       "--user",         "headgate", "on",
+                         ">secret", "resetchannels", "~hg:1:*",   "-@all",          "+eval",    "+evalsha",
+                         "+get",    "+set",          "+setrange", "+del",           "+time",    "+ping",
+                         "+scan",   "+select",       "+role",     "+client|setname"});
     running_gateway gateway(
         configuration("unix://" + server.socket_path(),
                       {.rules = "      - { name: hour, key: user, " + hour +

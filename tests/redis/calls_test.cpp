@@ -175,6 +175,30 @@ TEST_CASE("redis calls: the time to live is until the key has recovered, and ten
     check("century", 24h * 3'650); // ten years, whatever the rule says
 }
 
+TEST_CASE("redis calls: a time to live that is long enough is left alone, and never becomes too short")
+{
+    redis_under_test s;
+    s.define("a", {named("bucket", token_bucket(1, 29s, 4)), named("window", fixed_window(9, 60s))}, noon);
+    const auto left = [&] { return s.connection.number({"PTTL", s.key_of("a", "k")}); };
+    const chain asked{{"a", "k"}};
+    s.take(asked, noon);
+    CHECK(left() > 65'000); // the window's 60 seconds and ten
+    s.take(asked, noon + 20s);
+    CHECK(left() > 65'000); // set anew it would be 50: the window's other 40 seconds and ten
+    s.take(asked, noon + 20s);
+    CHECK(left() > 75'000); // the bucket now takes 67 seconds, longer than the window
+    s.take(asked, noon + 61s);
+    CHECK(left() < 75'000); // another window
+
+    s.reset("a", "k", noon + 62s);
+    s.define("b", {named("window", fixed_window(9, 60s))}, noon);
+    const chain other{{"b", "k"}};
+    const auto said = s.take(other, noon + 119s);
+    s.give_back(other, said.charged_at, noon + 119s);
+    s.take(other, noon + 120s);
+    CHECK(s.connection.number({"PTTL", s.key_of("b", "k")}) > 65'000); // a window that was given back promises no time
+}
+
 TEST_CASE("redis calls: looking and being refused write nothing")
 {
     redis_under_test s;

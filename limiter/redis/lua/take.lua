@@ -36,7 +36,8 @@
 --         3 other rules          byte part, the whole value: it was written under other rules
 --         4 foreign              byte part: what the key holds is not ours
 --         5 lapsed               byte part, the whole value: the time of a reservation in it is over
--- Nothing is written when nothing changes. What is written has a TTL by which it has recovered.
+-- Nothing is written when nothing changes. What is written has a TTL by which it has recovered: a key never lives shorter
+-- than a window in it that has been used.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
 
@@ -67,7 +68,7 @@ if mode == 16 then
         if last > now then
             now = last
         end
-        local ending, admitted = now, blocked <= now
+        local ending, covered, admitted = now, now, blocked <= now -- covered: the key lives at least till then already
         for r = 1, admitted and rules or 0 do
             if kind == 1 then
                 if u < now then
@@ -86,6 +87,9 @@ if mode == 16 then
                 end
             else
                 local over = u <= now
+                if v > 0 and u > covered then
+                    covered = u
+                end
                 v = over and a or v + a
                 if v > b then
                     admitted = false
@@ -110,14 +114,18 @@ if mode == 16 then
             u, v, s, t = s, t, u, v
             kind, a, b, c, d, e = next_kind, f, g, h, i, j
         end
-        if admitted then
+        if admitted and ending <= covered then
+            -- Setting a TTL costs as much as the rest of a write, and this key has it.
+            redis.call('SETRANGE', key, '7', rules == 2 and write('<I7I7I7I7I7I7', now, blocked, u, v, s, t) or
+                write('<I7I7I7I7', now, blocked, s, t))
+        elseif admitted then
             local ttl = ending - now
             ttl = (ttl - ttl % 1000) / 1000 + MARGIN + 1
             redis.call('SET', key, rules == 2 and write('<I7I7I7I7I7I7I7', rule, now, blocked, u, v, s, t) or
                 write('<I7I7I7I7I7', rule, now, blocked, s, t), 'PX', ttl < LONGEST and ttl or LONGEST)
         end
         if value then
-            return write('<BI7B', admitted and 1 or 0, now, 1) .. sub(value, 15)
+            return write('<BI7Bc0', admitted and 1 or 0, now, 1, sub(value, 15))
         end
         return write('<BI7B', admitted and 1 or 0, now, 0)
     end
