@@ -5,7 +5,6 @@
 #include "gateway/log_writer.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 namespace headgate {
@@ -93,7 +92,7 @@ public:
     void number(const char (&opening)[N], std::uint64_t value)
     {
         words(opening);
-        at_ = std::to_chars(at_, at_ + 20, value).ptr;
+        at_ = http::write_decimal(at_, value);
     }
     // With three decimals; nothing for a time that is not known.
     template <std::size_t N>

@@ -2,8 +2,9 @@
 // capacity when cleared, so a warm connection allocates nothing. Not a queue: nothing is ever taken from its front.
 #pragma once
 
+#include "gateway/http/text.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -78,7 +79,7 @@ public:
     [[gnu::noinline]] void append_number(std::uint64_t value)
     {
         char* at = prepare(20);
-        size_ += static_cast<std::size_t>(std::to_chars(at, at + 20, value).ptr - at);
+        size_ += static_cast<std::size_t>(write_decimal(at, value) - at);
     }
 
 private:

@@ -59,15 +59,16 @@ parse_state field_block::feed(std::string_view all, line_reader& reader, const l
         }
         if (line.empty())
             return parse_state::done;
-        error_ = add_line(line, limit, out);
+        error_ = add_line(line, all.data() + all.size(), limit, out);
         if (error_ != http_error::none)
             return parse_state::failed;
     }
 }
 
-http_error field_block::add_line(std::string_view line, const limits& limit, field_list& out)
+http_error field_block::add_line(std::string_view line, const char* readable, const limits& limit, field_list& out)
 {
-    std::size_t colon = plain_name_size(line.data(), line.data() + line.size());
+    // It may look beyond a short line: the CR there is no part of a name.
+    std::size_t colon = plain_name_size(line.data(), readable);
     unsigned seen = 0;
     if (colon == 0) {
         // The CR after the line ends the loop: it is no token byte.

@@ -88,7 +88,8 @@ public:
     http_error error() const noexcept { return error_; }
 
 private:
-    http_error add_line(std::string_view line, const limits& limit, field_list& out);
+    // Bytes up to `readable` may be read, though no more than the line is looked for.
+    http_error add_line(std::string_view line, const char* readable, const limits& limit, field_list& out);
 
     http_error error_ = http_error::none;
 };

@@ -158,12 +158,11 @@ std::optional<ip_address> parse_hop(std::string_view text) noexcept
 std::string_view format_address(const ip_address& address, address_text& buffer) noexcept
 {
     char* at = buffer.data();
-    char* const end = at + buffer.size();
     if (address.is_v4()) {
         for (unsigned shift = 32; shift != 0; shift -= 8) {
             if (shift != 32)
                 *at++ = '.';
-            at = std::to_chars(at, end, (address.low >> (shift - 8)) & 0xff).ptr;
+            at = write_decimal(at, (address.low >> (shift - 8)) & 0xff);
         }
         return {buffer.data(), static_cast<std::size_t>(at - buffer.data())};
     }
@@ -187,7 +186,7 @@ std::string_view format_address(const ip_address& address, address_text& buffer)
         }
         if (i != 0 && i != gap + gap_size)
             *at++ = ':';
-        at = std::to_chars(at, end, group(address, i), 16).ptr;
+        at = std::to_chars(at, buffer.data() + buffer.size(), group(address, i), 16).ptr;
         ++i;
     }
     return {buffer.data(), static_cast<std::size_t>(at - buffer.data())};

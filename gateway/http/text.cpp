@@ -1,11 +1,72 @@
 #include "gateway/http/text.hpp"
 
+#include <array>
 #include <cstring>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
 namespace headgate::http {
+
+namespace {
+
+consteval std::array<std::uint64_t, 20> make_powers_of_ten()
+{
+    std::array<std::uint64_t, 20> powers{1};
+    for (std::size_t i = 1; i < powers.size(); ++i)
+        powers[i] = powers[i - 1] * 10;
+    return powers;
+}
+constexpr auto powers_of_ten = make_powers_of_ten();
+
+consteval std::array<char, 200> make_digit_pairs()
+{
+    std::array<char, 200> pairs{};
+    for (std::size_t i = 0; i < 100; ++i) {
+        pairs[2 * i] = static_cast<char>('0' + i / 10);
+        pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+    return pairs;
+}
+constexpr auto digit_pairs = make_digit_pairs();
+
+// 1233 / 4096 is just above log10(2), so that bits say how many digits there are, or one too few.
+unsigned count_digits(std::uint64_t value) // above 0
+{
+    const auto bits = 64 - static_cast<unsigned>(__builtin_clzll(value));
+    const auto digits = bits * 1233 >> 12;
+    return digits + (value >= powers_of_ten[digits] ? 1 : 0);
+}
+
+} // namespace
+
+char* write_decimal(char* at, std::uint64_t value)
+{
+    const auto write_pair = [](char* to, std::uint32_t below_100) { std::memcpy(to, &digit_pairs[2 * below_100], 2); };
+    auto rest = static_cast<std::uint32_t>(value);
+    if (value < 1000) { // most are: statuses, sizes, parts of an address
+        if (rest >= 100) {
+            *at++ = static_cast<char>('0' + rest / 100);
+            rest %= 100;
+        } else if (rest < 10) {
+            *at = static_cast<char>('0' + rest);
+            return at + 1;
+        }
+        write_pair(at, rest);
+        return at + 2;
+    }
+    char* const end = at + count_digits(value);
+    char* to = end;
+    for (; value > UINT32_MAX; value /= 100)
+        write_pair(to -= 2, static_cast<std::uint32_t>(value % 100));
+    for (rest = static_cast<std::uint32_t>(value); rest >= 100; rest /= 100)
+        write_pair(to -= 2, rest % 100);
+    if (rest >= 10)
+        write_pair(to - 2, rest);
+    else
+        to[-1] = static_cast<char>('0' + rest);
+    return end;
+}
 
 const char* find_control(const char* at, const char* end)
 {
@@ -55,6 +116,21 @@ bool is_plain_text(std::string_view text)
 {
     const char* at = text.data();
     auto size = text.size();
+#if defined(__SSE2__)
+    if (size >= 16) {
+        // Signed: what is above ASCII is below the blank.
+        const auto plain = [](const char* from) {
+            const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+            const auto is = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
+            const __m128i odd = _mm_or_si128(_mm_or_si128(is('"'), is('\\')), is(0x7f));
+            return _mm_andnot_si128(odd, _mm_cmpgt_epi8(bytes, _mm_set1_epi8(0x1f)));
+        };
+        __m128i all = plain(at + size - 16);
+        for (; size > 16; at += 16, size -= 16)
+            all = _mm_and_si128(all, plain(at));
+        return _mm_movemask_epi8(all) == 0xffff;
+    }
+#endif
     std::uint64_t odd = 0;
     if (size >= 8) {
         for (; size > 8; at += 8, size -= 8)

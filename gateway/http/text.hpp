@@ -132,6 +132,9 @@ private:
     std::string_view rest_;
 };
 
+// Writes `value` in decimal to `at`, where there is room for 20 bytes; the end of what was written.
+char* write_decimal(char* at, std::uint64_t value);
+
 // The first byte in [at, end) that no line of a head may contain: a control byte other than HTAB. `end` if there is
 // none.
 const char* find_control(const char* at, const char* end);

@@ -22,3 +22,24 @@ TEST_CASE("text: is_plain_text finds every odd byte at every place of texts of e
         }
     }
 }
+
+TEST_CASE("text: write_decimal agrees with std::to_string at every number of digits")
+{
+    const auto written = [](std::uint64_t value) {
+        char text[20];
+        return std::string(text, write_decimal(text, value));
+    };
+    for (std::uint64_t value = 0; value < 100'000; ++value)
+        REQUIRE(written(value) == std::to_string(value));
+    for (std::uint64_t power = 10; power < 1'000'000'000'000'000'000; power *= 10) {
+        for (const auto value : {power - 1, power, power + 1, power * 5, power * 10 - 1})
+            CHECK(written(value) == std::to_string(value));
+    }
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        const auto power = std::uint64_t{1} << bit;
+        for (const auto value : {power - 1, power, power + 1})
+            CHECK(written(value) == std::to_string(value));
+    }
+    CHECK(written(UINT64_MAX) == "18446744073709551615");
+    CHECK(written(UINT64_MAX - 1) == "18446744073709551614");
+}
