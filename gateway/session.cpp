@@ -305,8 +305,14 @@ task<bool> session::drop_body(exchange& x)
 
 bool session::has_unread() const
 {
+    if (x_->in.size() > x_->body_read)
+        return true;
+    // Who asked for the connection to be closed sends nothing more: what epoll has said will do. Others may just be
+    // sending their next request.
+    if (!x_->framing.keep_alive && !socket_.may_be_readable())
+        return false;
     char byte;
-    return x_->in.size() > x_->body_read || ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 // Closing with unread bytes would reset the connection and may take our answer with it: say that we are done, then
