@@ -264,7 +264,8 @@ task<http_error> limiting::later() { return ask_shared(client, x); }
 task<http_error> limiting::ask_shared(session& client, exchange& x)
 {
     const auto moment = client.owner().clock().to_limiter(x.began);
-    const shared_store* silent = nullptr; // has let this request wait, for nothing: no later chain waits for it again
+    const auto began = client.owner().sockets().turn_began(); // of waiting for Redis, for all chains
+    const shared_store* silent = nullptr;                     // has let this request wait, for nothing: no later chain waits for it again
     for (;;) {
         auto& asked = x.asked[x.limit.chains - 1];
         const auto shared = client.owner().store_of(x, *asked.chain);
@@ -273,7 +274,7 @@ task<http_error> limiting::ask_shared(session& client, exchange& x)
         if (shared && shared.get() != silent) {
             client.owner().metrics().of_store(shared->name()).decisions.add();
             const auto room = std::span(x.limit.decisions).subspan(x.limit.count);
-            trouble = co_await shared->store().take(asked.view(), room, said);
+            trouble = co_await shared->store().take(asked.view(), room, said, began);
         }
         if (trouble == limiter::redis::trouble::none) {
             if (!keep_verdict(client, x, asked, said, moment)) {

@@ -1,4 +1,9 @@
-"""Ratios and targets: what the figures of a scenario say. Plain data in, plain data out."""
+"""Ratios and targets: what the figures of a scenario say. Plain data in, plain data out.
+
+A ratio is the median of the rounds' own: in a round everybody is measured within seconds, on the machine as it is then.
+"""
+import statistics
+
 from lib.scenarios import BY_NAME, IDLE_TARGET_KIB
 
 NOT_PEERS = ("headgate", "floor")  # the floor does nothing with what it moves: no peer for latency
@@ -9,10 +14,14 @@ def ratios(name, result):
     scenario, rows = BY_NAME[name], result["rows"]
     if "us" not in rows.get("headgate", {}):
         return {}
-    own = rows["headgate"]["us"]["median"]
+    own = rows["headgate"]["us"]
     itself = scenario.itself[0] if scenario.itself else None
-    return {label: (own / row["us"]["median"], scenario.targets.get("itself" if label == itself else label))
+    return {label: (paired_ratio(own, row["us"]), scenario.targets.get("itself" if label == itself else label))
             for label, row in rows.items() if label != "headgate" and "us" in row}
+
+
+def paired_ratio(own, other):
+    return statistics.median(a / b for a, b in zip(own["rounds"], other["rounds"], strict=True))
 
 
 def verdicts(name, result):
@@ -22,13 +31,14 @@ def verdicts(name, result):
             for label, (ratio, target) in ratios(name, result).items() if target is not None]
     own = rows.get("headgate", {})
     if scenario.redis_target and "redis_us" in own and "redis_us" in rows.get("nginx+lua", {}):
-        said.append(verdict("Redis's CPU a request beside nginx+lua", own["redis_us"]["median"] / rows["nginx+lua"]["redis_us"]["median"],
+        said.append(verdict("Redis's CPU a request beside nginx+lua", paired_ratio(own["redis_us"], rows["nginx+lua"]["redis_us"]),
                             scenario.redis_target))
     if "idle" in own:
         said.append(verdict("KiB an idle client", own["idle"]["kib"], IDLE_TARGET_KIB))
     best = best_peer_p99(scenario, rows)
     if best and "latency" in own:
-        said.append(verdict(f"p99 at half of capacity beside the best peer, {best[0]}", own["latency"]["p99"]["median"] / best[1], 1.0))
+        said.append(verdict(f"p99 at half of capacity beside the best peer, {best}",
+                            paired_ratio(own["latency"]["p99"], rows[best]["latency"]["p99"]), 1.0))
     return said
 
 
@@ -37,10 +47,11 @@ def verdict(what, figure, target):
 
 
 def best_peer_p99(scenario, rows):
+    """Its label; None where there is none."""
     itself = scenario.itself[0] if scenario.itself else None
     seen = [(label, row["latency"]["p99"]["median"]) for label, row in rows.items()
             if label not in NOT_PEERS and label != itself and "latency" in row]
-    return min(seen, key=lambda each: each[1], default=None)
+    return min(seen, key=lambda each: each[1], default=(None,))[0]
 
 
 def p999_of(row):

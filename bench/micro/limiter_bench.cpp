@@ -144,7 +144,7 @@ void two_rule_decision(benchmark::State& state)
     for (auto _ : state) {
         decide_pass<Pace>(s, from, batch, tick);
         from += batch;
-        tick += batch;
+        tick += std::int64_t{batch};
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
 }
@@ -192,7 +192,7 @@ void print_decision_ratio(std::size_t keys)
     for (int i = 0; i < repetitions; ++i) { // side by side, so that noise meets both
         bare.push_back(ns_each(draws, [&] { bare_pass<Pace>(s, 0, draws); }));
         decide.push_back(ns_each(draws, [&] { decide_pass<Pace>(s, 0, draws, tick); }));
-        tick += draws;
+        tick += std::int64_t{draws};
         ratio.push_back(decide.back() / bare.back());
     }
     std::printf("| two-rule decision, %7zu keys, %s | %.1f ns | find-and-increment %.1f ns | %.2f | <= 2.00 |\n", keys,
@@ -231,7 +231,7 @@ void print_threads(std::size_t keys)
             for (auto& one : all)
                 one.join();
         });
-        tick += draws;
+        tick += std::int64_t{draws};
         return each;
     };
     std::vector<double> one, two, ratio;
@@ -251,7 +251,7 @@ double decision_ns(subject& s)
     std::vector<double> seen;
     for (int i = 0; i < 5; ++i) {
         seen.push_back(ns_each(draws, [&] { decide_pass<pace::one_at_a_time>(s, 0, draws, tick); }));
-        tick += draws;
+        tick += std::int64_t{draws};
     }
     return median(seen);
 }

@@ -96,14 +96,15 @@ time_point store::guess_time(steady_time at) const
 
 // ---- a chain
 
-task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out)
+task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out,
+                               steady_time began)
 {
     question q;
-    q.began = turn_began();
+    q.began = began;
     q.count = parts.size();
     q.how.look = look;
     q.how.who = who_;
-    q.how.guess = guess_time(q.began);
+    q.how.guess = guess_time(turn_began());
     std::array<std::size_t, max_parts + 1> ends{};
     spare_text keys(spare_);
     for (std::size_t i = 0; i < parts.size(); ++i) {

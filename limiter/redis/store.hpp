@@ -45,14 +45,19 @@ public:
     const store_counters& seen() const { return caller_->seen; }
     error_class last_error() const { return caller_->last_error(); }
 
-    // As memory_store has them; the moment is Redis's.
+    // As memory_store has them; the moment is Redis's. The time there is for an answer counts from `began`: when the
+    // request first asked, so that all its chains together take no longer than one may.
+    task<trouble> take(std::span<const part> parts, std::span<decision> decisions, verdict& out, steady_time began)
+    {
+        return ask_chain(parts, false, decisions, out, began);
+    }
     task<trouble> take(std::span<const part> parts, std::span<decision> decisions, verdict& out)
     {
-        return ask_chain(parts, false, decisions, out);
+        return take(parts, decisions, out, turn_began());
     }
     task<trouble> look(std::span<const part> parts, std::span<decision> decisions, verdict& out)
     {
-        return ask_chain(parts, true, decisions, out);
+        return ask_chain(parts, true, decisions, out, turn_began());
     }
     // `as_charged.group` may be an older version of `group`, which is what the key is judged by now.
     task<trouble> correct(const rule_group& group, const part& as_charged, std::span<const std::uint64_t> actual,
@@ -107,7 +112,8 @@ private:
     void note_time(time_point told);
     time_point guess_time(steady_time at) const;
 
-    task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out);
+    task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out,
+                            steady_time began);
     // Makes the key of an answer that decided nothing such that it can be asked about again.
     task<trouble> mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
                        call_answer said, std::string value, bool& replace, time_point& guess);

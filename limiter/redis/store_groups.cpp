@@ -222,7 +222,7 @@ std::vector<store::follow_up> store::refunds_of(const question& q, const slot_pa
         !of.said.empty() && read_take(of.said, of.parts, of.how, said, decisions).status == call_status::done;
     if (!of.may_have_reserved() || (is_known && !said.admitted))
         return all;
-    const auto charged_at = is_known ? said.charged_at : guess_time(q.began);
+    const auto charged_at = is_known ? said.charged_at : q.how.guess;
     const correct_options how{.who = who_, .guess = charged_at, .reservation = q.how.reserve.id};
     std::size_t at = 0;
     for (const auto& p : of.parts) {
