@@ -264,8 +264,8 @@ task<http_error> limiting::later() { return ask_shared(client, x); }
 task<http_error> limiting::ask_shared(session& client, exchange& x)
 {
     const auto moment = client.owner().clock().to_limiter(x.began);
-    const auto began = client.owner().sockets().turn_began(); // of waiting for Redis, for all chains
-    const shared_store* silent = nullptr;                     // has let this request wait, for nothing: no later chain waits for it again
+    const auto began = client.owner().sockets().turn_began(); // of waiting for Redis, whatever chain
+    const shared_store* silent = nullptr; // has let this request wait, for nothing: no later chain waits for it again
     for (;;) {
         auto& asked = x.asked[x.limit.chains - 1];
         const auto shared = client.owner().store_of(x, *asked.chain);
