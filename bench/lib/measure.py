@@ -170,13 +170,16 @@ def measure_load(peers, scenario, contestants, effort, progress, notes):
     if not scenario.latency or not contestants or contestants[0].label != "headgate":
         return
     rate = statistics.median(each["rate"] for each in contestants[0].rounds) / 2
+    heard = list(contestants)
     for number in range(effort.latency_rounds):
-        for one in contestants:
+        for one in list(heard):
             progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {effort.latency_rounds}, {one.label}")
             try:
                 measure_latency(peers, scenario, one, rate, effort.latency_seconds)
             except (Unmeasured, RuntimeError) as why:
                 notes.append(f"{one.label}: no latency: {why}")
+                one.latencies.clear()  # rounds are compared with rounds: some of them would be compared with another's
+                heard.remove(one)
     contestants[0].latency_rate = rate
     for one in contestants:
         if statistics.median(each["rate"] for each in one.rounds) < rate:

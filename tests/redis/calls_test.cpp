@@ -190,13 +190,14 @@ TEST_CASE("redis calls: a time to live that is long enough is left alone, and ne
     s.take(asked, noon + 61s);
     CHECK(left() < 75'000); // another window
 
-    s.reset("a", "k", noon + 62s);
-    s.define("b", {named("window", fixed_window(9, 60s))}, noon);
+    // A window that runs and holds nothing, as a grant leaves it, promises no time.
+    s.define("b", {named("window", fixed_window(9, 1h))}, noon);
     const chain other{{"b", "k"}};
-    const auto said = s.take(other, noon + 119s);
-    s.give_back(other, said.charged_at, noon + 119s);
-    s.take(other, noon + 120s);
-    CHECK(s.connection.number({"PTTL", s.key_of("b", "k")}) > 65'000); // a window that was given back promises no time
+    s.take(other, noon);
+    s.grant("b", "k", 1, noon);
+    CHECK(s.connection.number({"PTTL", s.key_of("b", "k")}) < 15'000);
+    s.take(other, noon);
+    CHECK(s.connection.number({"PTTL", s.key_of("b", "k")}) > 3'600'000);
 }
 
 TEST_CASE("redis calls: looking and being refused write nothing")
