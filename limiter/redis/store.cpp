@@ -87,11 +87,11 @@ void store::note_time(time_point told)
     redis_time_at_ = turn_began();
 }
 
-time_point store::guess_time(steady_time at) const
+time_point store::guess_time()
 {
     if (redis_time_ == time_point{})
         return std::chrono::time_point_cast<microseconds>(std::chrono::system_clock::now());
-    return redis_time_ + std::chrono::duration_cast<microseconds>(at - redis_time_at_);
+    return redis_time_ + std::chrono::duration_cast<microseconds>(turn_began() - redis_time_at_);
 }
 
 // ---- a chain
@@ -104,7 +104,7 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
     q.count = parts.size();
     q.how.look = look;
     q.how.who = who_;
-    q.how.guess = guess_time(turn_began());
+    q.how.guess = guess_time();
     std::array<std::size_t, max_parts + 1> ends{};
     spare_text keys(spare_);
     for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -110,7 +110,7 @@ private:
     std::uint16_t slot_for(std::string_view key) { return links().spreads_keys() ? slot_of(key) : std::uint16_t{0}; }
     steady_time turn_began() { return caller_->turn_began(); }
     void note_time(time_point told);
-    time_point guess_time(steady_time at) const;
+    time_point guess_time();
 
     task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out,
                             steady_time began);
