@@ -223,7 +223,7 @@ bool memory_store::take_known(const part& p, time_point now, std::span<decision>
             charges[i] = {at, no_value};
         }
         if (!said.admitted)
-            return false;
+            return refuse_known(p, key_table::words_behind(header), now, decisions, out);
         if (!m.limits.shadow)
             out.delay = std::max(out.delay, said.delay);
     }
@@ -236,6 +236,44 @@ bool memory_store::take_known(const part& p, time_point now, std::span<decision>
     }
     out.charged_at = now;
     out.groups[0] = &group;
+    return true;
+}
+
+// What `decide` says of a key whose rules charge nothing when they refuse. False, and nothing said, when one does
+// charge, or when only shadow rules refuse: then the request passes.
+bool memory_store::refuse_known(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
+                                verdict& out)
+{
+    if (p.group->counts_refused())
+        return false;
+    out = {};
+    microseconds wait{0};
+    std::size_t i = 0;
+    for (const auto& [m, size, _] : p.group->members()) {
+        const const_state s{words, size};
+        auto& said = decisions[i];
+        said = judge(m, s, now, p.costs.empty() ? 1 : p.costs[i]);
+        ++i;
+        words += size;
+        if (said.admitted) {
+            // It is not charged: what it says must not count this request.
+            if (!m.limits.shadow)
+                out.delay = std::max(out.delay, said.delay);
+            said = judge(m, s, now, 0);
+            said.admitted = true;
+            said.retry_after = never;
+        } else if (m.limits.shadow) {
+            out.shadow_refused = true;
+        } else {
+            out.admitted = false;
+            wait = said.retry_after == never || wait == never ? never : std::max(wait, said.retry_after);
+        }
+    }
+    if (out.admitted)
+        return false;
+    out.retry_after = wait;
+    out.charged_at = now;
+    out.groups[0] = p.group;
     return true;
 }
 
@@ -372,10 +410,7 @@ void memory_store::charge_part(const part& p, located& at, std::string_view key,
 void memory_store::charge_refused_part(const part& p, located& at, std::string_view key, time_point now,
                                        std::span<decision> said)
 {
-    bool any = false;
-    for (const auto& m : at.group->members())
-        any = any || m.limits.limits.count_refused;
-    if (!any)
+    if (!at.group->counts_refused())
         return;
     if (at.group->has_logs())
         grow_logs(at, key, now);

@@ -88,9 +88,11 @@ private:
         look
     };
 
-    // The usual request, without detours: one key, known, not blocked, and every rule admits. False: nothing was
-    // changed, `decide` must.
+    // The usual request, without detours: one key, known, not blocked, and every rule admits or nothing counts what is
+    // refused. False: nothing was changed, `decide` must.
     bool take_known(const part& p, time_point now, std::span<decision> decisions, verdict& out);
+    static bool refuse_known(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
+                             verdict& out);
 
     // The steps of a decision, in order.
     void decide(std::span<const part> parts, time_point now, std::span<decision> decisions, purpose why, verdict& out);

@@ -16,6 +16,7 @@ rule_group::rule_group(group_lineage& lineage, std::uint32_t id, std::vector<rul
         const bool is_log = m.limits.kind == algorithm::sliding_log;
         const auto words = m.words();
         logs_ = logs_ || is_log;
+        counts_refused_ = counts_refused_ || m.limits.count_refused;
         fixed_words_ += words;
         members_.push_back({std::move(m), words, is_log});
     }

@@ -64,6 +64,7 @@ public:
     std::size_t words_of(const member& m, std::uint8_t level) const { return m.is_log ? log_words(m, level) : m.words; }
     std::size_t max_words() const;
     bool has_logs() const { return logs_; }
+    bool counts_refused() const { return counts_refused_; } // some rule of it
 
 private:
     static std::size_t log_words(const member& m, std::uint8_t level);
@@ -76,6 +77,7 @@ private:
     std::vector<member> members_;
     std::size_t fixed_words_ = 0;
     bool logs_ = false;
+    bool counts_refused_ = false;
     std::string variant_name_;
     std::vector<std::unique_ptr<rule_group>> variants_;
 };
