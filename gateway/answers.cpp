@@ -3,7 +3,6 @@
 #include "gateway/explain.hpp"
 #include "gateway/limit_fields.hpp"
 #include "gateway/refusal_body.hpp"
-#include "gateway/session.hpp"
 
 #include <optional>
 
@@ -15,18 +14,6 @@ namespace {
 bool wants_keep_alive(session& client, const exchange& x)
 {
     return x.framing.keep_alive && !client.owner().is_draining() && client.can_drop_body(x);
-}
-
-// The answer does not wait for the body it refuses (L5); the next request does.
-task<bool> send_and_drop_body(session& client, exchange& x, bool keep, std::string_view body = {})
-{
-    const bool sent = co_await client.send(x.out.view(), body);
-    if (!sent || !keep)
-        co_return false;
-    if (x.body_done)
-        co_return true;
-    const bool dropped = co_await client.drop_body(x);
-    co_return dropped;
 }
 
 // What Retry-After says; nothing when no wait helps. The jitter only ever adds: who waits this long passes.
@@ -42,7 +29,30 @@ std::optional<std::uint64_t> seconds_to_wait(worker& owner, const exchange& x)
 
 } // namespace
 
-task<bool> answer_error(session& client, exchange& x, http::http_error error)
+std::optional<bool> sending_own::now()
+{
+    sent_ = piece_.now();
+    if (!sent_)
+        return std::nullopt;
+    if (!*sent_ || !keep_)
+        return false;
+    return x_.body_done ? std::optional(true) : std::nullopt;
+}
+
+task<bool> sending_own::later()
+{
+    bool sent = sent_.value_or(false);
+    if (!sent_)
+        sent = co_await piece_.later();
+    if (!sent || !keep_)
+        co_return false;
+    if (x_.body_done)
+        co_return true;
+    const bool dropped = co_await client_.drop_body(x_);
+    co_return dropped;
+}
+
+own_answer answer_error(session& client, exchange& x, http::http_error error)
 {
     auto& owner = client.owner();
     const auto& about = http::describe(error);
@@ -76,11 +86,10 @@ task<bool> answer_error(session& client, exchange& x, http::http_error error)
         options.extra_fields = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n";
     http::append_error_response(x.out, error, options);
     x.begin_answer(about.status, x.out.view().find("\r\n\r\n") + 4);
-    const bool again = co_await send_and_drop_body(client, x, keep);
-    co_return again;
+    return own_answer(sending_own(client, x, keep));
 }
 
-task<bool> answer_empty(session& client, exchange& x)
+own_answer answer_empty(session& client, exchange& x)
 {
     const bool keep = wants_keep_alive(client, x);
     x.out.clear();
@@ -88,8 +97,7 @@ task<bool> answer_empty(session& client, exchange& x)
                  x.limit_fields.view());
     x.out.append(keep ? "\r\n" : "Connection: close\r\n\r\n");
     x.begin_answer(200, x.out.size());
-    const bool again = co_await send_and_drop_body(client, x, keep);
-    co_return again;
+    return own_answer(sending_own(client, x, keep));
 }
 
 void tell_limits(exchange& x, limiter::time_point now)
@@ -102,7 +110,7 @@ void tell_limits(exchange& x, limiter::time_point now)
         append_explanation(x.limit_fields, x.limit);
 }
 
-task<bool> answer_refusal(session& client, exchange& x)
+own_answer answer_refusal(session& client, exchange& x)
 {
     const auto& answers = *x.route->answers;
     // Who is refused by counters that others share has not used up a quota of their own (behaviours §5).
@@ -132,8 +140,7 @@ task<bool> answer_refusal(session& client, exchange& x)
     x.begin_answer(status, out.size());
     auto body = x.head().method_number == http::method_id::head ? std::string_view{} : x.body_text.view();
     http::join_small(out, body);
-    const bool again = co_await send_and_drop_body(client, x, keep, body);
-    co_return again;
+    return own_answer(sending_own(client, x, keep, body));
 }
 
 } // namespace headgate

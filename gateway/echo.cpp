@@ -50,8 +50,10 @@ task<bool> answer_with_echo(session& client, exchange& x)
         const auto piece = co_await client.read_body(x);
         if (piece.error == http::http_error::client_gone)
             co_return false;
-        if (piece.error != http::http_error::none)
-            co_return co_await answer_error(client, x, piece.error);
+        if (piece.error != http::http_error::none) {
+            const bool again = co_await answer_error(client, x, piece.error);
+            co_return again;
+        }
     }
     auto& body = x.body_text;
     body.clear();

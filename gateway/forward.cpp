@@ -101,26 +101,28 @@ http_error check_forward(exchange& x, http::upgrade_kind& upgrade)
     return http::read_upgrade(x.head(), x.framing, upgrade);
 }
 
-// Reads one head from the upstream, interim or final.
-task<http_error> read_answer_head(session& client, exchange& x, upstream_connection& link)
+// What a failed read of the answer's head means.
+http_error read_failed(const upstream_connection& link, const error_code& error)
 {
-    for (;;) {
-        if (!x.answer_in.empty()) {
-            const auto state = x.answer_parser.feed(x.answer_in.view());
-            if (state == http::parse_state::done)
-                co_return http::frame_response(x.head().method_number, x.answer(), x.answer_framing);
-            if (state == http::parse_state::failed)
-                co_return x.answer_parser.error();
-        }
-        const auto error = co_await link.read(x.answer_in, client.owner().buffers(), x.via->first_byte_timeout());
-        if (error) {
-            if (link.read_timed_out())
-                co_return http_error::upstream_timeout;
-            if (error == asio::error::eof)
-                co_return http_error::upstream_closed;
-            co_return http_error::upstream_reset;
-        }
+    if (link.read_timed_out())
+        return http_error::upstream_timeout;
+    return error == asio::error::eof ? http_error::upstream_closed : http_error::upstream_reset;
+}
+
+// Bytes become a head, interim or final, if they are enough for one.
+std::optional<http_error> parse_answer_head(exchange& x)
+{
+    if (x.answer_in.empty())
+        return std::nullopt;
+    switch (x.answer_parser.feed(x.answer_in.view())) {
+    case http::parse_state::need_more:
+        return std::nullopt;
+    case http::parse_state::failed:
+        return x.answer_parser.error();
+    case http::parse_state::done:
+        break;
     }
+    return http::frame_response(x.head().method_number, x.answer(), x.answer_framing);
 }
 
 void drop_answer_head(exchange& x)
@@ -138,27 +140,52 @@ bool accepts(const exchange& x)
     return key && http::accepts_websocket(x.answer(), x.answer_framing.connection, key->value);
 }
 
-// Reads the final head; 1xx before it go to a client that understands them (C5).
-task<http_error> read_answer(session& client, exchange& x, upstream_connection& link, bool websocket)
+// The final head, once the first bytes of the answer have been waited for: nearly always all of it has come with them.
+struct reading_answer
 {
-    x.answer_parser.reset();
-    for (; x.interim_heads <= most_interim; ++x.interim_heads) {
-        const auto error = co_await read_answer_head(client, x, link);
-        if (error != http_error::none || !x.answer_framing.interim)
-            co_return error;
-        if (x.answer().status == 101)
-            co_return websocket&& accepts(x) ? http_error::none : http_error::upstream_unasked_upgrade;
-        if (x.head().minor_version == 1) {
-            x.interim_out.clear();
-            http::build_client_head(x.interim_out, x.answer(), {.connection = &x.answer_framing.connection});
-            const bool sent = co_await client.send(x.interim_out.view());
-            if (!sent)
-                co_return http_error::client_gone;
-        }
-        drop_answer_head(x);
+    session& client;
+    exchange& x;
+    upstream_connection& link;
+    bool websocket;
+    std::optional<http_error> head; // what is known of the head being read
+
+    std::optional<http_error> now()
+    {
+        head = parse_answer_head(x);
+        return head && (*head != http_error::none || !x.answer_framing.interim) ? head : std::nullopt;
     }
-    co_return http_error::upstream_too_many_interim;
-}
+    task<http_error> later() { return read_on(client, x, link, websocket, head); }
+
+    // 1xx before the final head go to a client that understands them (C5).
+    static task<http_error> read_on(session& client, exchange& x, upstream_connection& link, bool websocket,
+                                    std::optional<http_error> head)
+    {
+        for (;;) {
+            while (!head) {
+                const auto error =
+                    co_await link.read(x.answer_in, client.owner().buffers(), x.via->first_byte_timeout());
+                if (error)
+                    co_return read_failed(link, error);
+                head = parse_answer_head(x);
+            }
+            if (*head != http_error::none || !x.answer_framing.interim)
+                co_return *head;
+            if (x.answer().status == 101)
+                co_return websocket&& accepts(x) ? http_error::none : http_error::upstream_unasked_upgrade;
+            if (x.head().minor_version == 1) {
+                x.interim_out.clear();
+                http::build_client_head(x.interim_out, x.answer(), {.connection = &x.answer_framing.connection});
+                const bool sent = co_await client.send(x.interim_out.view());
+                if (!sent)
+                    co_return http_error::client_gone;
+            }
+            drop_answer_head(x);
+            if (++x.interim_heads > most_interim)
+                co_return http_error::upstream_too_many_interim;
+            head = parse_answer_head(x);
+        }
+    }
+};
 
 // The part of the body that came with the head, framed for the upstream; what is left is streamed later.
 http_error take_first_body(session& client, exchange& x, std::string_view& out)
@@ -211,8 +238,14 @@ task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload,
                 x.outcome.asked = got.at_once ? x.began : std::chrono::steady_clock::now();
                 if (!x.body_done)
                     upload.begin(client, x, link);
+                x.answer_parser.reset();
                 watch_client watch(client, link);
-                error = co_await read_answer(client, x, link, websocket);
+                const auto failed =
+                    co_await link.read(x.answer_in, client.owner().buffers(), x.via->first_byte_timeout());
+                if (failed)
+                    error = read_failed(link, failed);
+                else
+                    error = co_await at_once_or_later(reading_answer{client, x, link, websocket, {}});
                 if (watch.client_is_gone())
                     error = http_error::client_gone;
             }
@@ -239,19 +272,19 @@ task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload,
     }
 }
 
-} // namespace
-
-task<bool> forward(session& client, exchange& x)
+task<bool> forward_to_echo(session& client, exchange& x)
 {
-    if (x.route->upstream->echo) {
-        bool told = true;
-        if (awaits_continue(x))
-            told = co_await tell_to_continue(client, x);
-        if (!told)
-            co_return false;
-        const bool again = co_await answer_with_echo(client, x);
-        co_return again;
-    }
+    bool told = true;
+    if (awaits_continue(x))
+        told = co_await tell_to_continue(client, x);
+    if (!told)
+        co_return false;
+    const bool again = co_await answer_with_echo(client, x);
+    co_return again;
+}
+
+task<bool> forward_upstream(session& client, exchange& x)
+{
     http::upgrade_kind upgrade = http::upgrade_kind::none;
     if (const auto error = check_forward(x, upgrade); error != http_error::none) {
         const bool again = co_await answer_error(client, x, error);
@@ -283,6 +316,13 @@ task<bool> forward(session& client, exchange& x)
     }
     const bool again = co_await relay_answer(client, x, *sent.link, upload);
     co_return again;
+}
+
+} // namespace
+
+task<bool> forward(session& client, exchange& x)
+{
+    return x.route->upstream->echo ? forward_to_echo(client, x) : forward_upstream(client, x);
 }
 
 } // namespace headgate

@@ -49,13 +49,6 @@ told_limits choose_limits(const exchange& x)
     return {ours, true};
 }
 
-enum class body_end
-{
-    complete,
-    client_gone,
-    cut // the upstream ended too early or sent nonsense
-};
-
 // The part of the answer's body between `from` and the end of answer_in, framed for the client. Appends to x.out what
 // must be framed anew; a body that passes as it is comes back in `plain`.
 bool take_ready_answer(exchange& x, std::size_t from, body_kind to, std::uint64_t& left, std::string_view& plain,
@@ -101,45 +94,6 @@ bool take_ready_answer(exchange& x, std::size_t from, body_kind to, std::uint64_
     if (done && !ready.empty())
         x.answer_framing.reusable = false;
     return true;
-}
-
-// Sends head and body. x.out holds the head.
-task<body_end> send_answer(session& client, exchange& x, upstream_connection& link, body_kind to)
-{
-    std::uint64_t left = x.answer_framing.body.length;
-    std::string_view plain;
-    bool done = false;
-    std::optional<watch_client<upstream_connection>> watch; // an answer that has all come needs none
-    bool sound = take_ready_answer(x, x.answer_parser.consumed(), to, left, plain, done);
-    for (;;) {
-        if (done && to == body_kind::chunked)
-            x.out.append(http::last_chunk);
-        http::join_small(x.out, plain);
-        if (!x.out.empty() || !plain.empty()) {
-            const bool sent = co_await client.send(x.out.view(), plain);
-            if (!sent)
-                co_return body_end::client_gone;
-        }
-        if (!sound)
-            co_return body_end::cut;
-        if (done)
-            co_return body_end::complete;
-        x.out.clear();
-        x.answer_in.clear();
-        if (!watch)
-            watch.emplace(client, link);
-        const auto error = co_await link.read(x.answer_in, client.owner().buffers(), x.via->idle_timeout());
-        if (error) {
-            if (watch->client_is_gone())
-                co_return body_end::client_gone;
-            if (error != asio::error::eof || x.answer_framing.body.kind != body_kind::until_close)
-                co_return body_end::cut;
-            done = true;
-            plain = {};
-            continue;
-        }
-        sound = take_ready_answer(x, 0, to, left, plain, done);
-    }
 }
 
 } // namespace
@@ -243,50 +197,115 @@ task<http_error> uploading::interrupt(session& client, upstream_connection& to)
 
 // ---- the answer
 
-task<bool> relay_answer(session& client, exchange& x, upstream_connection& link, uploading& upload)
+relaying::relaying(session& client, exchange& x, upstream_connection& link, uploading& upload)
+    : client_(client), x_(x), link_(link), upload_(upload), framing_(client_framing(x)),
+      keep_(x.framing.keep_alive && !client.owner().is_draining() && framing_.kind != body_kind::until_close),
+      left_(x.answer_framing.body.length)
+{}
+
+void relaying::build_head()
 {
-    auto& owner = client.owner();
-    const auto framing = client_framing(x);
-    bool keep = x.framing.keep_alive && !owner.is_draining() && framing.kind != body_kind::until_close;
-    const auto& rules = x.setup->config.forwarding;
-    const auto limits = choose_limits(x);
-    x.out.clear();
-    http::build_client_head(x.out, x.answer(),
+    const auto& rules = x_.setup->config.forwarding;
+    const auto limits = choose_limits(x_);
+    x_.out.clear();
+    http::build_client_head(x_.out, x_.answer(),
                             {
-                                .body = framing,
-                                .declared_length = x.answer_framing.declared_length,
-                                .connection = &x.answer_framing.connection,
-                                .date = owner.http_date(),
+                                .body = framing_,
+                                .declared_length = x_.answer_framing.declared_length,
+                                .connection = &x_.answer_framing.connection,
+                                .date = client_.owner().http_date(),
                                 .via = rules.via == "off" ? std::string_view{} : std::string_view(rules.via),
-                                .request_id_header = x.request_id_header,
-                                .request_id = x.request_id_view(),
-                                .edits = &x.route->response_edits,
+                                .request_id_header = x_.request_id_header,
+                                .request_id = x_.request_id_view(),
+                                .edits = &x_.route->response_edits,
                                 .extra_fields = limits.ours,
                                 .replaces_rate_limits = limits.replace,
-                                .keep_alive = keep,
-                                .client_http_1_0 = x.head().minor_version == 0,
+                                .keep_alive = keep_,
+                                .client_http_1_0 = x_.head().minor_version == 0,
                             });
-    x.begin_answer(x.answer().status, x.out.size());
-    x.answer_chunks.reset();
-    const auto how = co_await send_answer(client, x, link, framing.kind);
+    x_.begin_answer(x_.answer().status, x_.out.size());
+    x_.answer_chunks.reset();
+}
 
-    // An answer that is complete before the request is: nothing more of the request is wanted.
-    const auto from_client = co_await upload.end(client, link);
-    const bool whole = x.body_done && !upload.failed() && from_client == http_error::none;
-    x.outcome.ended = std::chrono::steady_clock::now();
-    const bool stalled = link.read_timed_out();
-    if (how == body_end::complete && x.answer_framing.reusable && whole)
-        x.via->give_back(link, x.outcome.ended);
-    else
-        x.via->discard(link);
-    if (how == body_end::client_gone)
-        x.outcome.error = http_error::client_gone;
-    if (how == body_end::cut) {
-        x.outcome.error = stalled ? http_error::upstream_idle_timeout : http_error::upstream_truncated;
-        owner.metrics().of_upstream(x.via->name()).failures.add();
-        client.close_with_reset();
+void relaying::take_ready(std::size_t from)
+{
+    sound_ = take_ready_answer(x_, from, framing_.kind, left_, plain_, done_);
+}
+
+// What x.out holds, and the plain part of the body behind it.
+void relaying::send_ready()
+{
+    if (done_ && framing_.kind == body_kind::chunked)
+        x_.out.append(http::last_chunk);
+    http::join_small(x_.out, plain_);
+    piece_ = {&client_, x_.out.view(), plain_};
+    sent_ = piece_.now();
+}
+
+std::optional<bool> relaying::now()
+{
+    build_head();
+    take_ready(x_.answer_parser.consumed());
+    send_ready();
+    if (!sent_ || !*sent_ || !sound_ || !done_ || upload_.is_running())
+        return std::nullopt;
+    return finish(end::complete, upload_.client_error());
+}
+
+task<bool> relaying::later()
+{
+    auto how = end::complete;
+    std::optional<watch_client<upstream_connection>> watch;
+    for (;;) {
+        bool sent = sent_.value_or(false);
+        if (!sent_)
+            sent = co_await piece_.later();
+        if (!sent || !sound_) {
+            how = sent ? end::cut : end::client_gone;
+            break;
+        }
+        if (done_)
+            break;
+        x_.out.clear();
+        x_.answer_in.clear();
+        if (!watch)
+            watch.emplace(client_, link_);
+        const auto error = co_await link_.read(x_.answer_in, client_.owner().buffers(), x_.via->idle_timeout());
+        if (!error) {
+            take_ready(0);
+        } else if (!watch->client_is_gone() && error == asio::error::eof &&
+                   x_.answer_framing.body.kind == body_kind::until_close) {
+            done_ = true;
+            plain_ = {};
+        } else {
+            how = watch->client_is_gone() ? end::client_gone : end::cut;
+            break;
+        }
+        send_ready();
     }
-    co_return keep&& how == body_end::complete&& x.body_done;
+    watch.reset();
+    // An answer that is complete before the request is: nothing more of the request is wanted.
+    const auto from_client = co_await upload_.end(client_, link_);
+    co_return finish(how, from_client);
+}
+
+bool relaying::finish(end how, http_error from_client)
+{
+    const bool whole = x_.body_done && !upload_.failed() && from_client == http_error::none;
+    x_.outcome.ended = std::chrono::steady_clock::now();
+    const bool stalled = link_.read_timed_out();
+    if (how == end::complete && x_.answer_framing.reusable && whole)
+        x_.via->give_back(link_, x_.outcome.ended);
+    else
+        x_.via->discard(link_);
+    if (how == end::client_gone)
+        x_.outcome.error = http_error::client_gone;
+    if (how == end::cut) {
+        x_.outcome.error = stalled ? http_error::upstream_idle_timeout : http_error::upstream_truncated;
+        client_.owner().metrics().of_upstream(x_.via->name()).failures.add();
+        client_.close_with_reset();
+    }
+    return keep_ && how == end::complete && x_.body_done;
 }
 
 // ---- after a WebSocket handshake

@@ -20,6 +20,7 @@ public:
     void begin(session& client, exchange& x, upstream_connection& to);
     bool is_running() const { return running_; }
     bool failed() const { return failed_; }
+    http::http_error client_error() const { return client_error_; } // what the client did wrong, if anything
 
     // Stops it if it still runs. What the client did wrong, if anything.
     auto end(session& client, upstream_connection& to) { return at_once_or_later(ending{*this, client, to}); }
@@ -58,8 +59,45 @@ http::http_error append_ready_chunks(session& client, exchange& x, http::byte_bu
 bool awaits_continue(const exchange& x);
 task<bool> tell_to_continue(session& client, exchange& x);
 
-// Sends the answer whose head has been read. Gives the upstream's connection back or discards it.
-task<bool> relay_answer(session& client, exchange& x, upstream_connection& link, uploading& upload);
+// Sends the answer whose head has been read. Gives the upstream's connection back or discards it. Whether the client's
+// goes on.
+class relaying
+{
+public:
+    relaying(session& client, exchange& x, upstream_connection& link, uploading& upload);
+    std::optional<bool> now(); // an answer that has all come, to a client that takes it
+    task<bool> later();
+
+private:
+    enum class end
+    {
+        complete,
+        client_gone,
+        cut // the upstream ended too early or sent nonsense
+    };
+
+    void build_head();
+    void take_ready(std::size_t from);
+    void send_ready();
+    bool finish(end how, http::http_error from_client);
+
+    session& client_;
+    exchange& x_;
+    upstream_connection& link_;
+    uploading& upload_;
+    http::body_framing framing_; // for this client
+    bool keep_;
+    std::uint64_t left_;     // of a body with a length
+    std::string_view plain_; // of the body, as it is
+    bool done_ = false;      // the body has all come
+    bool sound_ = true;      // so far
+    session::sending piece_{};
+    std::optional<bool> sent_; // the piece: all of it, or not and the client is gone
+};
+inline auto relay_answer(session& client, exchange& x, upstream_connection& link, uploading& upload)
+{
+    return at_once_or_later(relaying(client, x, link, upload));
+}
 
 // Bytes both ways until either side ends, after a WebSocket handshake.
 task<void> relay_tunnel(session& client, exchange& x, upstream_connection& link);

@@ -29,10 +29,17 @@ public:
     const http::ip_address& peer() const { return peer_; }
     const config::listener_config& limits() const { return listener_.config(); }
 
+    struct sending
+    {
+        session* to;
+        std::string_view first, second;
+        std::optional<bool> now() { return to->send_now(first, second); }
+        task<bool> later() { return to->send_rest(first, second); }
+    };
     // Sends all of it. False when the client is gone or takes nothing for too long.
     auto send(std::string_view first, std::string_view second = {})
     {
-        return at_once_or_later(sending{*this, first, second});
+        return at_once_or_later(sending{this, first, second});
     }
 
     // The next piece of the request's body, once there is one.
@@ -74,14 +81,6 @@ private:
         complete,
         refused, // error_ says why
         gone
-    };
-
-    struct sending
-    {
-        session& to;
-        std::string_view first, second;
-        std::optional<bool> now() { return to.send_now(first, second); }
-        task<bool> later() { return to.send_rest(first, second); }
     };
 
     session(worker& owner, listener& from, const http::ip_address& peer);

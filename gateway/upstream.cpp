@@ -59,21 +59,27 @@ task<bool> upstream_connection::send_rest(std::string_view first, std::string_vi
     co_return true;
 }
 
-task<error_code> upstream_connection::read(http::byte_buffer& into, buffer_pool& spare, deadline_list& within)
+bool upstream_connection::begin_read(deadline_list& within)
 {
     if (cancelled_)
-        co_return asio::error::operation_aborted;
+        return false;
     reading_.arm(within);
-    const auto ready = co_await socket_.until_readable();
-    io_result got = ready;
-    if (!got.error) {
+    return true;
+}
+
+error_code upstream_connection::end_read(http::byte_buffer& into, buffer_pool& spare, const io_result& ready)
+{
+    error_code error = cancelled_ ? error_code(asio::error::operation_aborted) : ready.error;
+    if (!error) {
         if (into.capacity() == 0)
             into = spare.take();
-        got = co_await socket_.read_some(into.prepare(buffer_pool::size), buffer_pool::size);
-        into.commit(got.bytes);
+        if (const auto got = socket_.read_now(into.prepare(buffer_pool::size), buffer_pool::size)) {
+            into.commit(got->bytes);
+            error = got->error;
+        }
     }
     reading_.disarm();
-    co_return got.error;
+    return error;
 }
 
 task<error_code> upstream_connection::connect(const asio::ip::tcp::endpoint& to, deadline_list& within)

@@ -42,9 +42,13 @@ public:
     {
         return at_once_or_later(sending{*this, first, second, within});
     }
-    // Appends what comes. Waits without a buffer: one is taken from `spare` when there is something to read. The error
-    // is operation_aborted and read_timed_out() is set when the time is over.
-    task<error_code> read(http::byte_buffer& into, buffer_pool& spare, deadline_list& within);
+    // co_await link.read(...): appends what comes. Waits without a buffer: one is taken from `spare` when there is
+    // something to read. No error and no bytes: ask again. The error is operation_aborted and read_timed_out() is set
+    // when the time is over.
+    auto read(http::byte_buffer& into, buffer_pool& spare, deadline_list& within)
+    {
+        return reading{*this, into, spare, within, socket_.until_readable()};
+    }
     // May be tried again with another address.
     task<error_code> connect(const asio::ip::tcp::endpoint& to, deadline_list& within);
     bool read_timed_out() const { return reading_.expired(); }
@@ -70,6 +74,20 @@ private:
     };
     task<bool> send_rest(std::string_view first, std::string_view second, deadline_list& within);
 
+    struct reading
+    {
+        upstream_connection& from;
+        http::byte_buffer& into;
+        buffer_pool& spare;
+        deadline_list& within;
+        decltype(std::declval<tcp_socket&>().until_readable()) wait;
+        bool await_ready() { return !from.begin_read(within) || wait.await_ready(); }
+        void await_suspend(std::coroutine_handle<> waiting) { wait.await_suspend(waiting); }
+        error_code await_resume() { return from.end_read(into, spare, wait.await_resume()); }
+    };
+    bool begin_read(deadline_list& within);
+    error_code end_read(http::byte_buffer& into, buffer_pool& spare, const io_result& ready);
+
     tcp_socket socket_;
     socket_deadline reading_, writing_;
     http::upstream_pool::connection_id id_;
@@ -77,7 +95,7 @@ private:
     bool cancelled_ = false;
 };
 
-class upstream : public std::enable_shared_from_this<upstream>
+class upstream
 {
 public:
     // Begins to look the servers' names up.
