@@ -27,7 +27,9 @@ void write_digits(char* at, unsigned value, unsigned digits)
 // \xHH, as nginx writes it.
 void append_combined_text(http::byte_buffer& out, std::string_view text)
 {
-    if (http::is_plain_text(text))
+    if (text.empty())
+        return;
+    if (http::is_plain_text(text)) [[likely]]
         return out.append(text);
     constexpr std::string_view digits = "0123456789ABCDEF";
     for (const char c : text) {
@@ -41,8 +43,10 @@ void append_combined_text(http::byte_buffer& out, std::string_view text)
 
 void append_quoted(http::byte_buffer& out, std::string_view text)
 {
+    if (text.empty())
+        return out.append(" \"-\"");
     out.append(" \"");
-    append_combined_text(out, text.empty() ? std::string_view("-") : text.substr(0, longest_field));
+    append_combined_text(out, text.substr(0, longest_field));
     out.append('"');
 }
 
@@ -166,10 +170,10 @@ std::string_view log_clock::rfc3339(log_entry::wall_time t)
     return {rfc3339_.data(), rfc3339_.size()};
 }
 
-void log_clock::append_common(http::byte_buffer& out, log_entry::wall_time t)
+std::string_view log_clock::common(log_entry::wall_time t)
 {
     read(t);
-    out.append(std::string_view(common_.data(), common_.size()));
+    return {common_.data(), common_.size()};
 }
 
 void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock)
@@ -216,22 +220,16 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
 void append_combined_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock)
 {
     http::address_text address;
-    out.append(http::format_address(entry.client, address), " - - [");
-    clock.append_common(out, entry.began);
-    out.append("] \"");
+    out.append(http::format_address(entry.client, address), " - - [", clock.common(entry.began), "] \"");
     if (entry.method.empty()) {
         out.append('-');
     } else {
-        append_combined_text(out, entry.method.substr(0, longest_method));
-        out.append(' ');
+        out.append(entry.method.substr(0, longest_method), ' '); // a token: nothing to escape
         append_combined_text(out, entry.path.substr(0, longest_path));
         append_combined_text(out, entry.query.substr(0, longest_path));
         out.append(entry.minor_version == 0 ? " HTTP/1.0" : " HTTP/1.1");
     }
-    out.append("\" ");
-    out.append_number(entry.status);
-    out.append(' ');
-    out.append_number(entry.body_out);
+    out.append("\" ", http::decimal{entry.status}, ' ', http::decimal{entry.body_out});
     append_quoted(out, entry.referer);
     append_quoted(out, entry.agent);
     out.append('\n');

@@ -60,8 +60,9 @@ struct log_entry
 class log_clock
 {
 public:
-    std::string_view rfc3339(log_entry::wall_time t);                   // 2026-11-10T13:55:36.123Z, until the next call
-    void append_common(http::byte_buffer& out, log_entry::wall_time t); // 10/Nov/2026:13:55:36 +0000
+    // Until the next call.
+    std::string_view rfc3339(log_entry::wall_time t); // 2026-11-10T13:55:36.123Z
+    std::string_view common(log_entry::wall_time t);  // 10/Nov/2026:13:55:36 +0000
 
 private:
     void read(log_entry::wall_time t);
@@ -82,6 +83,7 @@ public:
     void use(const config::access_log_config& config);
     bool is_on() const { return on_; }
     bool wants_client_fields() const { return format_ == config::access_format::combined; }
+    bool wants_rule() const { return format_ == config::access_format::json; }
     void add(const log_entry& entry);
 
     // The system's time of a steady moment; follows steps of the system's clock at the next tick.

@@ -62,7 +62,7 @@ own_answer answer_error(session& client, exchange& x, http::http_error error)
     http::error_response_options options{
         .date = owner.http_date(),
         .request_id = x.request_id_view(),
-        .request_id_header = x.request_id_header,
+        .request_id_header = x.setup->request_id_header.text,
         .keep_alive = keep,
         .http_1_0 = x.head().minor_version == 0,
         .head_request = x.head().method_number == http::method_id::head,
@@ -122,21 +122,17 @@ own_answer answer_refusal(session& client, exchange& x)
 
     auto& out = x.out;
     out.clear();
-    out.append("HTTP/1.1 ");
-    out.append_number(status);
-    out.append(" ", http::reason_phrase(status), "\r\nDate: ", client.owner().http_date(), "\r\n",
-               answers.refusal_fields, "Content-Length: ");
-    out.append_number(x.body_text.size());
-    if (wait) {
-        out.append("\r\nRetry-After: ");
-        out.append_number(*wait);
-    }
-    out.append("\r\n", x.limit_fields.view());
+    out.append(x.limit.degraded ? std::string_view("HTTP/1.1 503 Service Unavailable\r\n") : answers.refusal_line,
+               "Date: ", client.owner().http_date(), "\r\n", answers.refusal_fields,
+               "Content-Length: ", http::decimal{x.body_text.size()}, "\r\n");
+    if (wait)
+        out.append("Retry-After: ", http::decimal{*wait}, "\r\n");
+    std::string_view end = "\r\n";
     if (!keep)
-        out.append("Connection: close\r\n");
+        end = "Connection: close\r\n\r\n";
     else if (x.head().minor_version == 0)
-        out.append("Connection: keep-alive\r\n");
-    out.append("\r\n");
+        end = "Connection: keep-alive\r\n\r\n";
+    out.append(x.limit_fields.view(), end);
     x.begin_answer(status, out.size());
     auto body = x.head().method_number == http::method_id::head ? std::string_view{} : x.body_text.view();
     http::join_small(out, body);

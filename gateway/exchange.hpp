@@ -13,6 +13,8 @@
 #include "limiter/io/reactor.hpp"
 #include "limiter/store.hpp"
 
+#include <boost/smart_ptr/local_shared_ptr.hpp>
+
 #include <array>
 #include <memory>
 #include <optional>
@@ -110,7 +112,7 @@ struct exchange
     http::request_parser parser;
     http::chunk_decoder request_chunks;
 
-    std::shared_ptr<const runtime> setup; // the configuration this request began with
+    std::shared_ptr<const runtime> setup; // the configuration this request, or the one before, began with
     http::request_framing framing;
     http::request_target target;
     http::byte_buffer path_scratch;
@@ -130,7 +132,7 @@ struct exchange
     http::byte_buffer body_out;   // the beginning of a body that has to be chunked anew
     http::byte_buffer upload_out; // the rest of it
     http::byte_buffer interim_out;
-    std::shared_ptr<upstream> via;
+    boost::local_shared_ptr<upstream> via; // of the worker: no other thread counts with it
 
     http::byte_buffer key_text;
     http::byte_buffer value_text;    // one source of a key, decoded
@@ -164,7 +166,6 @@ struct exchange
 
     std::array<char, 128> request_id{};
     std::size_t request_id_size = 0;
-    std::string_view request_id_header; // empty: none is sent
     std::string_view request_id_view() const { return {request_id.data(), request_id_size}; }
 
     // An answer goes out next; the first `head_size` bytes of it are its head.

@@ -81,8 +81,8 @@ void build_head(session& client, exchange& x, const upstream_connection& link, b
                                   .x_forwarded_proto = writes_forwarded,
                                   .x_forwarded_host = writes_forwarded,
                                   .forwarded = rules.forwarded,
-                                  .via = rules.via == "off" ? std::string_view{} : std::string_view(rules.via),
-                                  .request_id_header = x.request_id_header,
+                                  .via = x.setup->via,
+                                  .request_id_header = x.setup->request_id_header,
                                   .request_id = x.request_id_view(),
                                   .edits = &x.route->request_edits,
                                   .max_forwards = x.framing.max_forwards,
@@ -95,8 +95,7 @@ void build_head(session& client, exchange& x, const upstream_connection& link, b
 // What keeps a request from being forwarded at all.
 http_error check_forward(exchange& x, http::upgrade_kind& upgrade)
 {
-    const auto& via = x.setup->config.forwarding.via;
-    if (via != "off" && http::passed_through(x.head().fields, via))
+    if (http::passed_through(x.head().fields, x.setup->via))
         return http_error::loop_detected;
     return http::read_upgrade(x.head(), x.framing, upgrade);
 }
@@ -202,25 +201,38 @@ http_error take_first_body(session& client, exchange& x, std::string_view& out)
     return error;
 }
 
-struct sent_request
+// Whether the upstream failed in a way that the request can be sent again without doing anything twice (C10).
+bool may_try_again(session& client, const exchange& x, http_error error, const http::failed_attempt& failure)
 {
-    upstream_connection* link = nullptr;
-    http_error error = http_error::none;
-};
+    if (http::describe(error).to_blame != http::culprit::upstream)
+        return false;
+    client.owner().metrics().of_upstream(x.via->name()).failures.add();
+    return error != http_error::upstream_timeout && error != http_error::upstream_busy && http::may_retry(failure);
+}
 
-// Sends the request and reads the answer's head, on a second connection when the first one failed harmlessly (C10).
-task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload, bool websocket)
+// Sends the request, reads the answer's head, on a second connection when the first one failed harmlessly, and relays
+// the answer.
+task<bool> ask_upstream(session& client, exchange& x, bool websocket)
 {
+    bool told = true;
+    if (awaits_continue(x))
+        told = co_await tell_to_continue(client, x);
+    if (!told)
+        co_return false;
     std::string_view first_body;
-    if (const auto error = take_first_body(client, x, first_body); error != http_error::none)
-        co_return sent_request{.error = error};
+    auto error = take_first_body(client, x, first_body);
     const bool all_in_hand = x.body_done;
     std::uint32_t avoid = http::upstream_pool::nothing;
-    for (unsigned attempt = 0;; ++attempt) {
+    uploading upload;
+    for (unsigned attempt = 0; error == http_error::none; ++attempt) {
         const auto got = co_await x.via->checkout(client, avoid);
-        http::failed_attempt failure{
-            .method = x.head().method_number, .body_replayable = all_in_hand, .retries = attempt};
-        http_error error = got.error;
+        // Where nothing was sent, all of the body is still in hand or on its way.
+        http::failed_attempt failure{.method = x.head().method_number,
+                                     .connected = got.connection != nullptr,
+                                     .reused_connection = got.reused,
+                                     .body_replayable = all_in_hand || !got.connection,
+                                     .retries = attempt};
+        error = got.error;
         x.answer_in.clear();
         x.interim_heads = 0;
         if (got.connection) {
@@ -228,7 +240,6 @@ task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload,
             avoid = link.server();
             x.outcome.server = x.via->server_name(avoid);
             build_head(client, x, link, websocket);
-            failure.reused_connection = got.reused;
             auto body = first_body;
             http::join_small(x.out, body);
             const bool sent = co_await link.send(x.out.view(), body, x.via->idle_timeout());
@@ -250,26 +261,27 @@ task<sent_request> ask_upstream(session& client, exchange& x, uploading& upload,
                     error = http_error::client_gone;
             }
             if (error == http_error::none) {
-                x.outcome.answered = std::chrono::steady_clock::now();
-                co_return sent_request{&link};
+                note_answer(x);
+                if (websocket && x.answer().status == 101) {
+                    co_await relay_tunnel(client, x, link);
+                    co_return false;
+                }
+                const bool again = co_await relay_answer(client, x, link, upload);
+                co_return again;
             }
             failure.response_bytes_received = x.interim_heads + x.answer_in.size(); // an interim answer is one too
             const auto from_client = co_await upload.end(client, link);
             if (from_client != http_error::none)
                 error = from_client;
             x.via->discard(link);
-        } else {
-            failure.connected = false;
-            failure.body_replayable = true; // nothing was sent, so all of it is still in hand or on its way
         }
-        const bool upstream_failed = http::describe(error).to_blame == http::culprit::upstream;
-        if (upstream_failed)
-            client.owner().metrics().of_upstream(x.via->name()).failures.add();
-        const bool again = error != http_error::upstream_timeout && error != http_error::client_gone &&
-                           error != http_error::upstream_busy && upstream_failed && http::may_retry(failure);
-        if (!again)
-            co_return sent_request{.error = error};
+        if (may_try_again(client, x, error, failure))
+            error = http_error::none;
     }
+    if (error == http_error::client_gone)
+        co_return false;
+    const bool again = co_await answer_error(client, x, error);
+    co_return again;
 }
 
 task<bool> forward_to_echo(session& client, exchange& x)
@@ -283,38 +295,9 @@ task<bool> forward_to_echo(session& client, exchange& x)
     co_return again;
 }
 
-task<bool> forward_upstream(session& client, exchange& x)
+task<bool> answer_with(own_answer answer)
 {
-    http::upgrade_kind upgrade = http::upgrade_kind::none;
-    if (const auto error = check_forward(x, upgrade); error != http_error::none) {
-        const bool again = co_await answer_error(client, x, error);
-        co_return again;
-    }
-    if (x.framing.max_forwards == std::uint64_t{0}) {
-        const bool again = co_await answer_empty(client, x);
-        co_return again;
-    }
-    x.via = client.owner().upstream_of(x);
-    bool told = true;
-    if (awaits_continue(x))
-        told = co_await tell_to_continue(client, x);
-    if (!told)
-        co_return false;
-    const bool websocket = upgrade == http::upgrade_kind::websocket;
-    uploading upload;
-    const auto sent = co_await ask_upstream(client, x, upload, websocket);
-    if (!sent.link) {
-        if (sent.error == http_error::client_gone)
-            co_return false;
-        const bool again = co_await answer_error(client, x, sent.error);
-        co_return again;
-    }
-    note_answer(x);
-    if (websocket && x.answer().status == 101) {
-        co_await relay_tunnel(client, x, *sent.link);
-        co_return false;
-    }
-    const bool again = co_await relay_answer(client, x, *sent.link, upload);
+    const bool again = co_await answer;
     co_return again;
 }
 
@@ -322,7 +305,15 @@ task<bool> forward_upstream(session& client, exchange& x)
 
 task<bool> forward(session& client, exchange& x)
 {
-    return x.route->upstream->echo ? forward_to_echo(client, x) : forward_upstream(client, x);
+    if (x.route->upstream->echo)
+        return forward_to_echo(client, x);
+    http::upgrade_kind upgrade = http::upgrade_kind::none;
+    if (const auto error = check_forward(x, upgrade); error != http_error::none)
+        return answer_with(answer_error(client, x, error));
+    if (x.framing.max_forwards == std::uint64_t{0})
+        return answer_with(answer_empty(client, x));
+    x.via = client.owner().upstream_of(x);
+    return ask_upstream(client, x, upgrade == http::upgrade_kind::websocket);
 }
 
 } // namespace headgate

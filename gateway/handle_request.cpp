@@ -18,10 +18,9 @@ using http::http_error;
 // A fresh id, or the client's own where the configuration keeps those that look like one.
 void name_request(session& client, exchange& x)
 {
-    const auto& rules = x.setup->config.forwarding.request_id;
-    x.request_id_header = rules.header == "off" ? std::string_view{} : std::string_view(rules.header);
-    if (rules.keep && !x.request_id_header.empty()) {
-        const auto* own = x.head().fields.find(x.request_id_header);
+    const auto& header = x.setup->request_id_header;
+    if (x.setup->config.forwarding.request_id.keep && !header.empty()) {
+        const auto* own = x.head().fields.find(header.text);
         const auto visible = [](char c) { return c > 0x20 && c < 0x7f; };
         if (own && !own->value.empty() && own->value.size() <= x.request_id.size() &&
             std::all_of(own->value.begin(), own->value.end(), visible)) {
@@ -38,7 +37,8 @@ void begin(session& client, exchange& x)
 {
     auto& owner = client.owner();
     x.began = std::chrono::steady_clock::now();
-    x.setup = owner.setup();
+    if (x.setup != owner.setup())
+        x.setup = owner.setup();
     x.client = {client.peer()};
     name_request(client, x);
     owner.counters().requests.add();

@@ -29,21 +29,36 @@ void each_told(const limit_outcome& limit, Each each)
     }
 }
 
-// The item of RateLimit-Policy. During a reload the rule may be newer than the text that was written out for it.
-void append_policy_of(http::byte_buffer& out, const limiter::rule& rule, const ready_rule* ready)
+// During a reload the rule may be newer than the text that was written out for it.
+bool is_written_out(const limiter::rule& rule, const ready_rule* ready)
 {
-    if (ready != nullptr && ready->rule == &rule)
-        out.append(ready->policy);
-    else
-        append_policy(out, rule, ready != nullptr ? ready->unit : config::cost_unit::requests);
+    return ready != nullptr && ready->rule == &rule;
 }
 
-void append_name_of(http::byte_buffer& out, const limiter::rule& rule, const ready_rule* ready)
+void append_policy_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule,
+                      const ready_rule* ready)
 {
-    if (ready != nullptr && ready->rule == &rule)
-        out.append(ready->quoted_name());
-    else
+    if (is_written_out(rule, ready))
+        return out.append(before, ready->policy);
+    out.append(before);
+    append_policy(out, rule, ready != nullptr ? ready->unit : config::cost_unit::requests);
+}
+
+void append_quota_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule,
+                     const ready_rule* ready, const limiter::decision& said)
+{
+    std::string_view name;
+    if (is_written_out(rule, ready)) {
+        name = ready->quoted_name();
+    } else {
+        out.append(std::exchange(before, {}));
         append_sf_string(out, rule.name);
+    }
+    const auto until = said.admitted ? said.reset_after : said.retry_after;
+    if (until >= limiter::microseconds{0})
+        out.append(before, name, ";r=", http::decimal{said.remaining}, ";t=", http::decimal{ceil_seconds(until)});
+    else
+        out.append(before, name, ";r=", http::decimal{said.remaining});
 }
 
 // RateLimit-Policy: "minute";q=60;w=60, "day";q=10000;w=86400
@@ -52,26 +67,15 @@ void append_ietf(http::byte_buffer& out, const limit_outcome& limit)
 {
     std::string_view before = "RateLimit-Policy: ";
     each_told(limit, [&](std::size_t i) {
-        out.append(std::exchange(before, ", "));
-        append_policy_of(out, *limit.rules[i], limit.ready[i]);
+        append_policy_of(out, std::exchange(before, ", "), *limit.rules[i], limit.ready[i]);
     });
-    if (before == ", ")
-        out.append("\r\n");
-    before = "RateLimit: ";
+    if (before != ", ")
+        return;
+    before = "\r\nRateLimit: ";
     each_told(limit, [&](std::size_t i) {
-        const auto& said = limit.decisions[i];
-        out.append(std::exchange(before, ", "));
-        append_name_of(out, *limit.rules[i], limit.ready[i]);
-        out.append(";r=");
-        out.append_number(said.remaining);
-        const auto until = said.admitted ? said.reset_after : said.retry_after;
-        if (until >= limiter::microseconds{0}) {
-            out.append(";t=");
-            out.append_number(ceil_seconds(until));
-        }
+        append_quota_of(out, std::exchange(before, ", "), *limit.rules[i], limit.ready[i], limit.decisions[i]);
     });
-    if (before == ", ")
-        out.append("\r\n");
+    out.append("\r\n");
 }
 
 // The one quota that the dialects of three fields tell.

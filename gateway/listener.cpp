@@ -69,8 +69,7 @@ void listener::bind()
         return result;
     };
     const int fd = check(::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!acceptor_.adopt(fd))
-        check(-1);
+    acceptor_.adopt(fd);
     const int on = 1;
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);

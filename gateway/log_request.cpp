@@ -77,7 +77,8 @@ log_entry make_entry(const exchange& x, const access_log& log, microseconds took
         .first_byte = between(x.began, said.answered),
         .limit = verdict_of(x.limit),
     };
-    add_deciding_rule(entry, x);
+    if (log.wants_rule())
+        add_deciding_rule(entry, x);
     if (said.error != http_error::none)
         entry.error = http::describe(said.error).code;
     if (x.route) {

@@ -1,5 +1,6 @@
 #include "gateway/ready_answers.hpp"
 
+#include "gateway/http/errors.hpp"
 #include "gateway/http/text.hpp"
 
 namespace headgate {
@@ -35,6 +36,8 @@ ready_answers::ready_answers(const config::answers_config& from) : config(&from)
         content_type = content_type_of(from);
         body.emplace(from.body_template, content_type);
     }
+    const auto status = static_cast<unsigned>(from.status);
+    refusal_line = "HTTP/1.1 " + std::to_string(status) + " " + std::string(http::reason_phrase(status)) + "\r\n";
     refusal_fields = "Content-Type: " + content_type + "\r\n";
     if (!has_field(from.headers, "Cache-Control")) // a refusal is for this moment only (L5), unless the operator knows
         refusal_fields += "Cache-Control: no-store\r\n";

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace headgate {
 
@@ -13,33 +14,28 @@ namespace {
 
 void append_violated(http::byte_buffer& out, const limit_outcome& limit)
 {
-    bool first = true;
-    out.append("[");
+    std::string_view before = "\"";
     for (std::size_t i = 0; i < limit.count; ++i) {
         if (limit.decisions[i].admitted || limit.rules[i]->shadow)
             continue;
-        out.append(first ? "\"" : ", \"");
-        first = false;
-        out.append(limit.rules[i]->name, '"'); // names have nothing to escape: config's check_name
+        out.append(std::exchange(before, ", \""), limit.rules[i]->name, '"'); // nothing to escape: config's check_name
     }
-    out.append("]");
 }
 
 void append_problem(http::byte_buffer& out, const limit_outcome& limit, std::uint64_t status)
 {
     if (find_refusing_rule(limit) == no_rule) { // no quota is exceeded: an operator has blocked the key
-        out.append(R"({"type":"urn:headgate:error:blocked","title":"Blocked for now","status":)");
-        out.append_number(status);
-        out.append("}\n");
+        out.append(R"({"type":"urn:headgate:error:blocked","title":"Blocked for now","status":)", http::decimal{status},
+                   "}\n");
         return;
     }
-    out.append(R"({"type":"https://iana.org/assignments/http-problem-types#)");
-    out.append(limit.degraded ? R"(temporary-reduced-capacity","title":"Temporarily reduced capacity","status":)"
-                              : R"(quota-exceeded","title":"Request quota exceeded","status":)");
-    out.append_number(status);
-    out.append(",\"violated-policies\":");
+    constexpr std::string_view used_up = R"(quota-exceeded","title":"Request quota exceeded","status":)",
+                               reduced =
+                                   R"(temporary-reduced-capacity","title":"Temporarily reduced capacity","status":)";
+    out.append(R"({"type":"https://iana.org/assignments/http-problem-types#)", limit.degraded ? reduced : used_up,
+               http::decimal{status}, ",\"violated-policies\":[");
     append_violated(out, limit);
-    out.append("}\n");
+    out.append("]}\n");
 }
 
 // A value of a template that was put together from a number.

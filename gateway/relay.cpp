@@ -205,7 +205,6 @@ relaying::relaying(session& client, exchange& x, upstream_connection& link, uplo
 
 void relaying::build_head()
 {
-    const auto& rules = x_.setup->config.forwarding;
     const auto limits = choose_limits(x_);
     x_.out.clear();
     http::build_client_head(x_.out, x_.answer(),
@@ -214,8 +213,8 @@ void relaying::build_head()
                                 .declared_length = x_.answer_framing.declared_length,
                                 .connection = &x_.answer_framing.connection,
                                 .date = client_.owner().http_date(),
-                                .via = rules.via == "off" ? std::string_view{} : std::string_view(rules.via),
-                                .request_id_header = x_.request_id_header,
+                                .via = x_.setup->via,
+                                .request_id_header = x_.setup->request_id_header,
                                 .request_id = x_.request_id_view(),
                                 .edits = &x_.route->response_edits,
                                 .extra_fields = limits.ours,
@@ -247,9 +246,11 @@ std::optional<bool> relaying::now()
     build_head();
     take_ready(x_.answer_parser.consumed());
     send_ready();
+    // An answer that has come whole is timed once: it began and ended when it was sent.
+    x_.outcome.answered = std::chrono::steady_clock::now();
     if (!sent_ || !*sent_ || !sound_ || !done_ || upload_.is_running())
         return std::nullopt;
-    return finish(end::complete, upload_.client_error());
+    return finish(end::complete, upload_.client_error(), x_.outcome.answered);
 }
 
 task<bool> relaying::later()
@@ -286,16 +287,16 @@ task<bool> relaying::later()
     watch.reset();
     // An answer that is complete before the request is: nothing more of the request is wanted.
     const auto from_client = co_await upload_.end(client_, link_);
-    co_return finish(how, from_client);
+    co_return finish(how, from_client, std::chrono::steady_clock::now());
 }
 
-bool relaying::finish(end how, http_error from_client)
+bool relaying::finish(end how, http_error from_client, steady_time ended)
 {
     const bool whole = x_.body_done && !upload_.failed() && from_client == http_error::none;
-    x_.outcome.ended = std::chrono::steady_clock::now();
+    x_.outcome.ended = ended;
     const bool stalled = link_.read_timed_out();
     if (how == end::complete && x_.answer_framing.reusable && whole)
-        x_.via->give_back(link_, x_.outcome.ended);
+        x_.via->give_back(link_, ended);
     else
         x_.via->discard(link_);
     if (how == end::client_gone)
@@ -347,6 +348,7 @@ task<void> relay_tunnel(session& client, exchange& x, upstream_connection& link)
     x.out.clear();
     http::build_client_head(x.out, x.answer(), {.connection = &x.answer_framing.connection, .websocket = true});
     x.begin_answer(101, x.out.size());
+    x.outcome.answered = std::chrono::steady_clock::now();
     x.in.reserve(x.body_at + read_size);
     bool done = false;
     std::coroutine_handle<> waiting;

@@ -79,7 +79,7 @@ private:
     void build_head();
     void take_ready(std::size_t from);
     void send_ready();
-    bool finish(end how, http::http_error from_client);
+    bool finish(end how, http::http_error from_client, steady_time ended);
 
     session& client_;
     exchange& x_;

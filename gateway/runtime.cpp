@@ -76,6 +76,10 @@ std::shared_ptr<const runtime> make_runtime(config::gateway_config config, store
     if (file.forwarding.client_address == config::client_address_source::forwarded)
         ready->client_address.source = http::hop_source::forwarded;
 
+    const auto unless_off = [](const std::string& text) { return text == "off" ? std::string_view{} : text; };
+    ready->request_id_header = unless_off(file.forwarding.request_id.header);
+    ready->via = unless_off(file.forwarding.via);
+
     std::map<std::string, std::size_t> upstream_numbers;
     for (const auto& [name, upstream] : file.upstreams) {
         upstream_numbers.emplace(name, ready->upstreams.size());

@@ -71,6 +71,8 @@ struct runtime
     std::vector<ready_upstream> upstreams;         // each worker has its connections under the same number
     std::vector<ready_shared_store> shared_stores; // and so here
     http::client_address_rules client_address;
+    http::header_name request_id_header; // empty: none is sent
+    std::string_view via;                // our pseudonym; empty: we do not say that we are here
 
     runtime() = default;
     runtime(const runtime&) = delete;

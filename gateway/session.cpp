@@ -38,11 +38,7 @@ void session::begin(worker& owner, listener& from, int fd, const http::ip_addres
 {
     void* at = frame_pool::allocate(sizeof(session));
     auto* self = new (at) session(owner, from, peer);
-    if (!self->socket_.adopt(fd)) {
-        self->~session();
-        frame_pool::release(at, sizeof(session));
-        return;
-    }
+    self->socket_.adopt(fd);
     start([](session* s) -> task<void> {
         co_await s->serve();
         s->~session();

@@ -97,7 +97,7 @@ task<error_code> upstream_connection::connect(const asio::ip::tcp::endpoint& to,
         co_return error;
     }
     socket_.close(); // of the address before
-    if (!socket_.adopt(fd, true))
+    if (!socket_.adopt_connecting(fd))
         co_return last_error();
     if (made)
         co_return error_code{};

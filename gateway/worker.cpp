@@ -5,7 +5,10 @@
 #include "gateway/shared_store.hpp"
 #include "gateway/upstream.hpp"
 
+#include <boost/smart_ptr/make_local_shared.hpp>
+
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <random>
 
@@ -17,12 +20,19 @@ namespace {
 constexpr std::chrono::milliseconds tick_length{100};
 constexpr std::size_t most_spare = 256;
 
-// 16 digits.
+// 16 digits, eight at a time: half bytes spread out to bytes, then 9 < x made letters.
 void write_hex(std::uint64_t value, char* out)
 {
-    constexpr char digits[] = "0123456789abcdef";
-    for (std::size_t i = 0; i < 16; ++i, value <<= 4)
-        out[i] = digits[value >> 60];
+    constexpr std::uint64_t each = 0x0101010101010101u;
+    for (int half = 0; half < 2; ++half, value <<= 32) {
+        auto x = value >> 32;
+        x = (x | x << 16) & 0x0000ffff0000ffffu;
+        x = (x | x << 8) & 0x00ff00ff00ff00ffu;
+        x = (x | x << 4) & each * 0x0f;
+        const auto letters = (x + each * 6) >> 4 & each;
+        const auto digits = __builtin_bswap64(x + each * '0' + letters * ('a' - '0' - 10));
+        std::memcpy(out + 8 * half, &digits, 8);
+    }
 }
 
 } // namespace
@@ -66,7 +76,6 @@ void worker::give_back(std::unique_ptr<exchange> x)
         return;
     x->reset();
     x->in.clear();
-    x->setup.reset();
     spare_.push_back(std::move(x));
 }
 
@@ -110,7 +119,7 @@ std::uint64_t worker::any_up_to(std::uint64_t most)
     return (z ^ (z >> 31)) % (most + 1);
 }
 
-std::shared_ptr<upstream> worker::upstream_of(const exchange& x)
+boost::local_shared_ptr<upstream> worker::upstream_of(const exchange& x)
 {
     if (x.setup == setup_) [[likely]]
         return upstreams_[x.route->upstream_number];
@@ -119,13 +128,13 @@ std::shared_ptr<upstream> worker::upstream_of(const exchange& x)
 }
 
 // Those that are open, when nothing about the upstream has changed.
-std::shared_ptr<upstream> worker::connections_to(const ready_upstream& wanted)
+boost::local_shared_ptr<upstream> worker::connections_to(const ready_upstream& wanted)
 {
     for (const auto& known : upstreams_) {
         if (known && known->name() == wanted.name && known->config() == *wanted.config)
             return known;
     }
-    return std::make_shared<upstream>(*this, wanted.name, *wanted.config);
+    return boost::make_local_shared<upstream>(*this, wanted.name, *wanted.config);
 }
 
 std::shared_ptr<shared_store> worker::store_of(const exchange& x, const ready_chain& chain) const
@@ -216,7 +225,7 @@ task<void> worker::tick()
 
 void worker::adopt(std::shared_ptr<const runtime> next)
 {
-    std::vector<std::shared_ptr<upstream>> reached;
+    std::vector<boost::local_shared_ptr<upstream>> reached;
     for (const auto& wanted : next->upstreams)
         reached.push_back(wanted.config->echo ? nullptr : connections_to(wanted));
     std::vector<std::shared_ptr<shared_store>> stores;
@@ -230,6 +239,8 @@ void worker::adopt(std::shared_ptr<const runtime> next)
     for (auto& kept : shared_stores_)
         kept->store().forget_rules();
     upstreams_ = std::move(reached); // who still uses one that is gone keeps it until the end of its exchange
+    for (auto& spare : spare_)
+        spare->setup.reset(); // nobody else keeps what was replaced
     setup_ = std::move(next);
     metrics_.adopt(*setup_);
     access_.use(setup_->config.log.access);

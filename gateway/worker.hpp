@@ -15,6 +15,7 @@
 #include "limiter/io/task.hpp"
 
 #include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/local_shared_ptr.hpp>
 
 #include <functional>
 #include <memory>
@@ -75,10 +76,10 @@ public:
     // Anything from 0 to `most`, to spread things out; not a secret.
     std::uint64_t any_up_to(std::uint64_t most);
     // The connections of the upstream that the request's route leads to; not for an echo.
-    std::shared_ptr<upstream> upstream_of(const exchange& x);
+    boost::local_shared_ptr<upstream> upstream_of(const exchange& x);
     // Where the chain's counters are, when they are in Redis; null when that is no longer configured.
     std::shared_ptr<shared_store> store_of(const exchange& x, const ready_chain& chain) const;
-    deadline_list& watch_list() { return deadlines_.list_for(std::chrono::seconds{1}); }
+    deadline_list& watch_list() { return watch_list_; }
 
     // From any thread.
     void start_thread();
@@ -91,7 +92,7 @@ public:
 
 private:
     task<void> tick();
-    std::shared_ptr<upstream> connections_to(const ready_upstream& wanted);
+    boost::local_shared_ptr<upstream> connections_to(const ready_upstream& wanted);
     std::shared_ptr<shared_store> store_for(const ready_shared_store& wanted);
     void adopt(std::shared_ptr<const runtime> next);
     void renew_slots();
@@ -101,10 +102,11 @@ private:
     reactor reactor_;
     steady_timer ticker_;
     deadlines deadlines_;
+    deadline_list& watch_list_ = deadlines_.list_for(std::chrono::seconds{1});
     name_resolver names_; // tells reactor_ what it finds, so it goes first
     std::shared_ptr<const runtime> setup_;
     std::vector<std::unique_ptr<listener>> listeners_;
-    std::vector<std::shared_ptr<upstream>> upstreams_;         // by the runtime's number; null: an echo
+    std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the runtime's number; null: an echo
     std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the runtime's number
     store_health& health_;
     std::chrono::steady_clock::time_point renewed_{};

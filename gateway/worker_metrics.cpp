@@ -2,6 +2,8 @@
 
 #include "gateway/exchange.hpp"
 
+#include <algorithm>
+
 namespace headgate {
 
 void worker_metrics::adopt(const runtime& next)
@@ -13,18 +15,23 @@ void worker_metrics::adopt(const runtime& next)
     std::erase_if(routes_, [&](const auto& known) { return !wanted.contains(known.first); });
     for (const auto& [name, route] : wanted) {
         auto& counters = routes_[std::string(name)];
-        std::map<std::string_view, bool> rules;
+        std::vector<const limiter::rule*> rules;
         for (const auto* chain : route->chains) {
             for (const auto& part : chain->parts) {
                 for (const auto& member : part.group->members())
-                    rules[member.limits.limits.name] = true;
+                    rules.push_back(&member.limits.limits);
             }
         }
         for (auto* table : {&counters.refused, &counters.shadow_refused}) {
-            std::erase_if(*table, [&](const auto& known) { return !rules.contains(known.first); });
-            for (const auto& [rule, _] : rules)
-                (*table)[std::string(rule)];
+            std::erase_if(*table, [&](const auto& known) {
+                return std::none_of(rules.begin(), rules.end(), [&](auto* r) { return r->name == known.first; });
+            });
+            for (const auto* rule : rules)
+                (*table)[rule->name];
         }
+        counters.by_known_rule.clear();
+        for (const auto* rule : rules)
+            counters.by_known_rule.emplace_back(rule, counters.of_rule(*rule));
     }
     std::erase_if(upstreams_, [&](const auto& known) { return !next.config.upstreams.contains(known.first); });
     for (const auto& [name, _] : next.config.upstreams)
@@ -35,6 +42,18 @@ void worker_metrics::adopt(const runtime& next)
     for (const auto& route : next.routes)
         by_number_.push_back(&routes_.find(route.name)->second);
     adopted_ = &next;
+}
+
+// Null: a rule that is no longer configured, or not yet.
+counter* route_counters::of_rule(const limiter::rule& refusing)
+{
+    for (const auto& [rule, refusals] : by_known_rule) {
+        if (rule == &refusing)
+            return refusals;
+    }
+    auto& table = refusing.shadow ? shadow_refused : refused;
+    const auto found = table.find(refusing.name);
+    return found == table.end() ? nullptr : &found->second;
 }
 
 route_counters& worker_metrics::of_route(const exchange& x)
@@ -64,9 +83,8 @@ void worker_metrics::count(const exchange& x, std::chrono::microseconds took)
     for (std::size_t i = 0; i < limit.count; ++i) {
         if (limit.decisions[i].admitted)
             continue;
-        auto& table = limit.rules[i]->shadow ? to.shadow_refused : to.refused;
-        if (const auto rule = table.find(limit.rules[i]->name); rule != table.end())
-            rule->second.add();
+        if (auto* const refusals = to.of_rule(*limit.rules[i]))
+            refusals->add();
     }
 }
 

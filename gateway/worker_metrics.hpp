@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headgate {
@@ -33,6 +34,10 @@ struct route_counters
     using by_rule = std::map<std::string, counter, std::less<>>;
     by_rule refused;
     by_rule shadow_refused; // by a shadow rule that let the request pass
+    // The same for the rules of the configuration in force, by the rule: nearly all that refuse are among them.
+    std::vector<std::pair<const limiter::rule*, counter*>> by_known_rule;
+
+    counter* of_rule(const limiter::rule& refusing);
 };
 
 struct upstream_counters

@@ -13,6 +13,12 @@
 
 namespace headgate::http {
 
+// A number, to be written in decimal.
+struct decimal
+{
+    std::uint64_t value;
+};
+
 class byte_buffer
 {
 public:
@@ -62,27 +68,34 @@ public:
     }
     void commit(std::size_t written) noexcept { size_ += written; }
 
-    void append(std::string_view text)
-    {
-        if (text.empty())
-            return;
-        std::memcpy(prepare(text.size()), text.data(), text.size());
-        size_ += text.size();
-    }
-    void append(char c)
-    {
-        *prepare(1) = c;
-        ++size_;
-    }
+    // One piece or several, for which room is made once: texts, single bytes, numbers in decimal.
     template <class... Parts>
-    requires(sizeof...(Parts) > 1) void append(const Parts&... parts) { (append(parts), ...); }
-    [[gnu::noinline]] void append_number(std::uint64_t value)
+    void append(const Parts&... parts)
     {
-        char* at = prepare(20);
-        size_ += static_cast<std::size_t>(write_decimal(at, value) - at);
+        char* const begun = prepare((most_bytes(parts) + ...));
+        char* at = begun;
+        ((at = write(at, parts)), ...);
+        size_ += static_cast<std::size_t>(at - begun);
     }
+    [[gnu::noinline]] void append_number(std::uint64_t value) { append(decimal{value}); }
 
 private:
+    static constexpr std::size_t most_bytes(std::string_view text) { return text.size(); }
+    static constexpr std::size_t most_bytes(char) { return 1; }
+    static constexpr std::size_t most_bytes(decimal) { return 20; }
+    static char* write(char* at, std::string_view text)
+    {
+        if (!text.empty())
+            std::memcpy(at, text.data(), text.size());
+        return at + text.size();
+    }
+    static char* write(char* at, char c)
+    {
+        *at = c;
+        return at + 1;
+    }
+    static char* write(char* at, decimal number) { return write_decimal(at, number.value); }
+
     // Out of line, as append_number: written out at every append they would crowd the request path out of the cache.
     [[gnu::noinline, gnu::cold]] void grow(std::size_t wanted)
     {

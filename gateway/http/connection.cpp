@@ -49,8 +49,7 @@ bool connection_options::nominates(std::string_view field_name) const noexcept
 
 http_error read_connection(const field_list& fields, direction from, connection_options& out)
 {
-    out.close = out.keep_alive = out.upgrade = false;
-    out.count = 0;
+    out.clear();
     if (!fields.has(field_id::connection))
         return http_error::none;
     for (const auto& line : fields.lines) {

@@ -21,6 +21,11 @@ struct connection_options
 
     std::span<const std::string_view> nominated() const noexcept { return {names.data(), count}; }
     bool nominates(std::string_view field_name) const noexcept;
+    void clear() noexcept // without touching the names
+    {
+        close = keep_alive = upgrade = false;
+        count = 0;
+    }
 };
 
 enum class direction : std::uint8_t

@@ -27,7 +27,7 @@ const field* field_list::find(std::string_view name) const noexcept
 parse_state line_reader::next(std::string_view all, std::size_t limit, http_error too_long, std::string_view& line)
 {
     const auto end = std::min(all.size(), limit);
-    const char* const stop = find_control(all.data() + scanned_, all.data() + end);
+    const char* const stop = find_control(all.data(), all.data() + scanned_, all.data() + end);
     scanned_ = static_cast<std::size_t>(stop - all.data());
     // A CR that is the last byte so far may still become a line end.
     if (scanned_ == end || (*stop == '\r' && scanned_ + 1 == end))
@@ -43,9 +43,33 @@ parse_state line_reader::next(std::string_view all, std::size_t limit, http_erro
     return parse_state::done;
 }
 
+namespace {
+
+// `line` is a field line whose name, of token bytes, ends at `colon`.
+inline http_error add_field(std::string_view line, std::size_t colon, bool underscore, const field_block::limits& limit,
+                            field_list& out)
+{
+    if (out.lines.size() == limit.lines)
+        return limit.too_many;
+    const auto name = line.substr(0, colon);
+    const auto id = find_field_id(name);
+    const auto value = trim(line.substr(colon + 1));
+    const bool verbatim = !value.empty() && name.size() + 2 + value.size() == line.size() && line[colon + 1] == ' ';
+    out.lines.push_back({name, value, id, underscore, verbatim});
+    out.present |= bit(id);
+    return http_error::none;
+}
+
+} // namespace
+
 parse_state field_block::feed(std::string_view all, line_reader& reader, const limits& limit, field_list& out)
 {
     for (;;) {
+        if (!reader.has_begun()) {
+            error_ = add_plain_lines(all, reader, limit, out);
+            if (error_ != http_error::none)
+                return parse_state::failed;
+        }
         // Before the rest of the line is here: a folded line continues the one above, which other parsers would join.
         if (reader.offset() < std::min(all.size(), limit.end) && is_blank(all[reader.offset()])) {
             error_ = http_error::obs_fold;
@@ -59,36 +83,47 @@ parse_state field_block::feed(std::string_view all, line_reader& reader, const l
         }
         if (line.empty())
             return parse_state::done;
-        error_ = add_line(line, all.data() + all.size(), limit, out);
+        error_ = add_line(line, limit, out);
         if (error_ != http_error::none)
             return parse_state::failed;
     }
 }
 
-http_error field_block::add_line(std::string_view line, const char* readable, const limits& limit, field_list& out)
+http_error field_block::add_plain_lines(std::string_view all, line_reader& reader, const limits& limit, field_list& out)
 {
-    // It may look beyond a short line: the CR there is no part of a name.
-    std::size_t colon = plain_name_size(line.data(), readable);
-    unsigned seen = 0;
-    if (colon == 0) {
-        // The CR after the line ends the loop: it is no token byte.
-        const char* at = line.data();
-        for (unsigned kind; ((kind = detail::classes[static_cast<unsigned char>(*at)]) & detail::token_byte) != 0; ++at)
-            seen |= kind;
-        colon = static_cast<std::size_t>(at - line.data());
-        if (colon == 0 || *at != ':')
-            return http_error::bad_header;
+    const char* const end = all.data() + std::min(all.size(), limit.end);
+    const char* at = all.data() + reader.offset();
+    auto error = http_error::none;
+    while (at < end) {
+        const auto colon = plain_name_size(at, all.data() + all.size());
+        if (colon == 0 || colon >= static_cast<std::size_t>(end - at))
+            break;
+        const char* const stop = find_control(all.data(), at + colon + 1, end);
+        if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n')
+            break;
+        error = add_field({at, static_cast<std::size_t>(stop - at)}, colon, false, limit, out);
+        if (error != http_error::none)
+            break;
+        at = stop + 2;
     }
+    reader.restart(static_cast<std::size_t>(at - all.data()));
+    return error;
+}
+
+http_error field_block::add_line(std::string_view line, const limits& limit, field_list& out)
+{
+    // The CR after the line ends the loop: it is no token byte.
+    const char* at = line.data();
+    unsigned seen = 0;
+    for (unsigned kind; ((kind = detail::classes[static_cast<unsigned char>(*at)]) & detail::token_byte) != 0; ++at)
+        seen |= kind;
+    const auto colon = static_cast<std::size_t>(at - line.data());
+    if (colon == 0 || *at != ':')
+        return http_error::bad_header;
     const bool underscore = (seen & detail::underscore_byte) != 0;
-    if (out.lines.size() == limit.lines)
-        return limit.too_many;
-    const auto name = line.substr(0, colon);
-    if (underscore && limit.refuse_imitations && imitates_protected_field(name))
-        return http_error::aliased_header;
-    const auto id = find_field_id(name);
-    out.lines.push_back({name, trim(line.substr(colon + 1)), id, underscore});
-    out.present |= bit(id);
-    return http_error::none;
+    if (underscore && limit.refuse_imitations && imitates_protected_field(line.substr(0, colon)))
+        return out.lines.size() == limit.lines ? limit.too_many : http_error::aliased_header;
+    return add_field(line, colon, underscore, limit, out);
 }
 
 std::string_view rebase(std::string_view view, const char* from, const char* to) noexcept

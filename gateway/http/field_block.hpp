@@ -24,6 +24,13 @@ struct field
     std::string_view value; // without surrounding white space
     field_id id = field_id::other;
     bool underscore = false; // the name has a "_" in it (B29)
+    bool verbatim = false;   // the line was just name, colon, one blank, value, CR LF
+
+    // Then: all of that, as it was received.
+    std::string_view line() const noexcept
+    {
+        return {name.data(), static_cast<std::size_t>(value.data() + value.size() + 2 - name.data())};
+    }
 };
 
 // The fields of one message in the order received. Reused: clearing keeps the capacity.
@@ -51,7 +58,8 @@ public:
     // On `done` `line` is the next line without its CR LF. `limit` is the offset no line end may pass: `too_long` then.
     parse_state next(std::string_view all, std::size_t limit, http_error too_long, std::string_view& line);
 
-    std::size_t offset() const noexcept { return line_; } // where the next line begins
+    std::size_t offset() const noexcept { return line_; }         // where the next line begins
+    bool has_begun() const noexcept { return scanned_ != line_; } // some of that line has been looked at
     http_error error() const noexcept { return error_; }
     void restart(std::size_t offset) noexcept
     {
@@ -88,8 +96,9 @@ public:
     http_error error() const noexcept { return error_; }
 
 private:
-    // Bytes up to `readable` may be read, though no more than the line is looked for.
-    http_error add_line(std::string_view line, const char* readable, const limits& limit, field_list& out);
+    // Whole lines with short, plain names, as nearly all are; up to the first that is not one.
+    http_error add_plain_lines(std::string_view all, line_reader& reader, const limits& limit, field_list& out);
+    static http_error add_line(std::string_view line, const limits& limit, field_list& out);
 
     http_error error_ = http_error::none;
 };

@@ -2,6 +2,7 @@
 
 #include "gateway/http/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -9,9 +10,20 @@ namespace headgate::http {
 
 namespace {
 
-struct known_name
+constexpr std::size_t longest = 24;
+
+// The text stands in the row itself: looking a name up touches one line of the cache.
+struct alignas(32) known_name
 {
-    std::string_view name; // lower case
+    constexpr known_name(std::string_view name, field_id number)
+        : size(static_cast<std::uint8_t>(name.size())), id(number)
+    {
+        std::copy(name.begin(), name.end(), text.begin());
+    }
+    constexpr std::string_view view() const { return {text.data(), size}; }
+
+    std::array<char, longest> text{}; // lower case
+    std::uint8_t size;
     field_id id;
 };
 
@@ -63,7 +75,6 @@ constexpr known_name names[] = {
     {"x-real-ip", x_real_ip},
     {"x-request-id", x_request_id},
 };
-constexpr std::size_t longest = 24;
 constexpr std::size_t buckets = 128;
 
 // Perfect over the names above: no two of them share a bucket (checked below, at compile time).
@@ -87,8 +98,8 @@ consteval name_table make_table()
     name_table table;
     std::uint8_t at = 0;
     for (const auto& known : names) {
-        auto& row = table.row[bucket_of(known.name)];
-        table.perfect = table.perfect && row == 0 && known.name.size() <= longest;
+        auto& row = table.row[bucket_of(known.view())];
+        table.perfect = table.perfect && row == 0;
         row = ++at;
     }
     return table;
@@ -137,7 +148,7 @@ field_id find_field_id(std::string_view name) noexcept
     if (row == 0)
         return other;
     const auto& known = names[row - 1];
-    return known.name.size() == name.size() && same_token(name, known.name) ? known.id : other;
+    return known.size == name.size() && same_token(name, known.view()) ? known.id : other;
 }
 
 bool imitates_protected_field(std::string_view name) noexcept

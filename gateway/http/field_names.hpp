@@ -62,6 +62,18 @@ constexpr std::uint64_t bit(field_id id) { return std::uint64_t{1} << static_cas
 // Case-insensitive.
 field_id find_field_id(std::string_view name) noexcept;
 
+// A name of the configuration, looked up once.
+struct header_name
+{
+    constexpr header_name() = default;
+    header_name(std::string_view name) : text(name), id(find_field_id(name)) {}
+    header_name(const char* name) : header_name(std::string_view(name)) {}
+    constexpr bool empty() const { return text.empty(); }
+
+    std::string_view text;
+    field_id id = field_id::other;
+};
+
 // A field that frames a message or says who sent it. A client may neither strip one by naming it in Connection (C1) nor
 // slip in a second spelling of it (B29).
 constexpr bool is_protected(field_id id)

@@ -129,10 +129,17 @@ http_error frame_request(const request_head& head, std::uint64_t body_limit, req
 
 http_error frame_response(method_id asked, const response_head& head, response_framing& out)
 {
-    out = {};
+    out.body = {};
+    out.connection.clear();
+    out.declared_length.reset();
+    out.interim = out.reusable = false;
     length_fields found;
     for (const auto& line : head.fields.lines) {
         if (line.id == field_id::content_length) {
+            if (found.lengths == 0 && parse_decimal(line.value, found.length)) { // as nearly always
+                found.lengths = 1;
+                continue;
+            }
             // Repetitions that agree are collapsed, in one line or in several (RFC 9110 §8.6).
             list_items items(line.value);
             std::string_view item;

@@ -2,7 +2,7 @@
 
 #include "gateway/http/text.hpp"
 
-#include <cstring>
+#include <utility>
 
 namespace headgate::http {
 
@@ -26,24 +26,7 @@ constexpr std::uint64_t rate_limit_fields = bit(ratelimit) | bit(ratelimit_limit
 
 void append_field(byte_buffer& out, std::string_view name, std::string_view value)
 {
-    char* at = out.prepare(name.size() + value.size() + 4);
-    std::memcpy(at, name.data(), name.size());
-    at += name.size();
-    *at++ = ':';
-    *at++ = ' ';
-    if (!value.empty())
-        std::memcpy(at, value.data(), value.size());
-    at += value.size();
-    *at++ = '\r';
-    *at++ = '\n';
-    out.commit(name.size() + value.size() + 4);
-}
-
-void append_number_field(byte_buffer& out, std::string_view name, std::uint64_t value)
-{
-    out.append(name, ": ");
-    out.append_number(value);
-    out.append("\r\n");
+    out.append(name, ": ", value, "\r\n");
 }
 
 // The ids that are left out of a request whatever their value.
@@ -64,8 +47,7 @@ std::uint64_t dropped_ids(const upstream_head_options& options)
         dropped |= bit(forwarded);
     if (options.max_forwards)
         dropped |= bit(max_forwards);
-    if (!options.request_id_header.empty())
-        dropped |= bit(find_field_id(options.request_id_header)) & ~bit(other);
+    dropped |= bit(options.request_id_header.id) & ~bit(other);
     return dropped;
 }
 
@@ -122,18 +104,57 @@ void append_upstream_hop_fields(byte_buffer& out, const upstream_head_options& o
 void append_framing(byte_buffer& out, const body_framing& body)
 {
     if (body.kind == body_kind::length)
-        append_number_field(out, "Content-Length", body.length);
+        out.append("Content-Length: ", decimal{body.length}, "\r\n");
     else if (body.kind == body_kind::chunked)
         out.append("Transfer-Encoding: chunked\r\n");
 }
 
+// That it came through here, and under which id.
+template <class Options>
+void append_passage(byte_buffer& out, unsigned minor_version, const Options& options)
+{
+    if (!options.via.empty())
+        out.append("Via: 1.", minor_version == 0 ? '0' : '1', ' ', options.via, "\r\n");
+    if (!options.request_id_header.empty())
+        append_field(out, options.request_id_header.text, options.request_id);
+}
+
+template <class Options>
+void append_end(byte_buffer& out, const Options& options)
+{
+    out.append(options.edits != nullptr ? options.edits->lines() : std::string_view{}, options.extra_fields, "\r\n");
+}
+
 // Whether a field that is not dropped by its id stays behind for another reason.
 bool stays_behind(const field& line, const connection_options* connection, const header_edits* edits,
-                  std::string_view request_id_header)
+                  const header_name& request_id_header)
 {
     return (connection != nullptr && connection->count != 0 && connection->nominates(line.name)) ||
            (edits != nullptr && edits->removes(line.name)) ||
-           (line.id == other && !request_id_header.empty() && equals_ignoring_case(line.name, request_id_header));
+           (line.id == other && request_id_header.id == other && !request_id_header.empty() &&
+            equals_ignoring_case(line.name, request_id_header.text));
+}
+
+// Appends the lines that `stays` lets pass. Those that were received just as they would be written, one behind the
+// other, are copied as one.
+template <class Stays>
+void append_fields(byte_buffer& out, const field_list& fields, Stays stays)
+{
+    std::string_view run;
+    for (const auto& line : fields.lines) {
+        if (stays(line))
+            continue;
+        if (!line.verbatim) {
+            out.append(std::exchange(run, {}), line.name, ": ", line.value, "\r\n");
+            continue;
+        }
+        const auto text = line.line();
+        if (run.data() + run.size() == text.data())
+            run = {run.data(), run.size() + text.size()};
+        else
+            out.append(std::exchange(run, text));
+    }
+    out.append(run);
 }
 
 } // namespace
@@ -167,47 +188,36 @@ bool header_edits::removes(std::string_view name) const noexcept
 
 void build_upstream_head(byte_buffer& out, const request_head& head, const upstream_head_options& options)
 {
-    out.append(head.method, ' ', options.path, options.query, " HTTP/1.1\r\n");
-    append_field(out, "Host", options.host);
+    out.append(head.method, ' ', options.path, options.query, " HTTP/1.1\r\nHost: ", options.host, "\r\n");
     const auto dropped = dropped_ids(options);
-    for (const auto& line : head.fields.lines) {
-        if ((dropped & bit(line.id)) != 0 || (line.underscore && !options.keep_underscore_names))
-            continue;
-        if (stays_behind(line, options.connection, options.edits, options.request_id_header))
-            continue;
-        append_field(out, line.name, line.value);
-    }
+    append_fields(out, head.fields, [&](const field& line) {
+        return (dropped & bit(line.id)) != 0 || (line.underscore && !options.keep_underscore_names) ||
+               stays_behind(line, options.connection, options.edits, options.request_id_header);
+    });
     append_framing(out, options.body);
     append_forwarding(out, head.fields, options);
     if (options.max_forwards)
-        append_number_field(out, "Max-Forwards", *options.max_forwards == 0 ? 0 : *options.max_forwards - 1);
+        out.append("Max-Forwards: ", decimal{*options.max_forwards == 0 ? 0 : *options.max_forwards - 1}, "\r\n");
     if (options.expect_continue)
         out.append("Expect: 100-continue\r\n");
-    if (!options.via.empty())
-        out.append("Via: 1.", head.minor_version == 0 ? '0' : '1', ' ', options.via, "\r\n");
-    if (!options.request_id_header.empty())
-        append_field(out, options.request_id_header, options.request_id);
+    append_passage(out, head.minor_version, options);
     append_upstream_hop_fields(out, options);
-    if (options.edits != nullptr)
-        out.append(options.edits->lines());
-    out.append(options.extra_fields, "\r\n");
+    append_end(out, options);
 }
 
 void build_client_head(byte_buffer& out, const response_head& head, const client_head_options& options)
 {
     const bool interim = head.status < 200;
-    out.append("HTTP/1.1 ");
-    out.append_number(head.status);
-    out.append(' ', head.reason.empty() ? reason_phrase(head.status) : head.reason, "\r\n");
+    out.append("HTTP/1.1 ", decimal{head.status}, ' ', head.reason.empty() ? reason_phrase(head.status) : head.reason,
+               "\r\n");
     auto dropped = rewritten;
     if (options.replaces_rate_limits)
         dropped |= rate_limit_fields;
-    if (!options.request_id_header.empty())
-        dropped |= bit(find_field_id(options.request_id_header)) & ~bit(other);
-    for (const auto& line : head.fields.lines)
-        if ((dropped & bit(line.id)) == 0 &&
-            !stays_behind(line, options.connection, options.edits, options.request_id_header))
-            append_field(out, line.name, line.value);
+    dropped |= bit(options.request_id_header.id) & ~bit(other);
+    append_fields(out, head.fields, [&](const field& line) {
+        return (dropped & bit(line.id)) != 0 ||
+               stays_behind(line, options.connection, options.edits, options.request_id_header);
+    });
     if (options.websocket)
         out.append("Upgrade: websocket\r\nConnection: upgrade\r\n");
     if (interim && !options.websocket) {
@@ -219,19 +229,14 @@ void build_client_head(byte_buffer& out, const response_head& head, const client
     if (!interim) {
         append_framing(out, options.body);
         if (options.body.kind == body_kind::none && options.declared_length)
-            append_number_field(out, "Content-Length", *options.declared_length);
+            out.append("Content-Length: ", decimal{*options.declared_length}, "\r\n");
         if (!options.keep_alive)
             out.append("Connection: close\r\n");
         else if (options.client_http_1_0)
             out.append("Connection: keep-alive\r\n");
     }
-    if (!options.via.empty())
-        out.append("Via: 1.", head.minor_version == 0 ? '0' : '1', ' ', options.via, "\r\n");
-    if (!options.request_id_header.empty())
-        append_field(out, options.request_id_header, options.request_id);
-    if (options.edits != nullptr)
-        out.append(options.edits->lines());
-    out.append(options.extra_fields, "\r\n");
+    append_passage(out, head.minor_version, options);
+    append_end(out, options);
 }
 
 bool tells_limits(const field_list& fields) noexcept { return (fields.present & rate_limit_fields) != 0; }

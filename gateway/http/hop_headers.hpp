@@ -57,7 +57,7 @@ struct upstream_head_options
     bool forwarded = false; // write RFC 7239's Forwarded too
 
     std::string_view via; // pseudonym; empty writes none
-    std::string_view request_id_header;
+    header_name request_id_header;
     std::string_view request_id;
     const header_edits* edits = nullptr;
     std::string_view extra_fields; // whole lines with CRLF
@@ -81,7 +81,7 @@ struct client_head_options
     const connection_options* connection = nullptr; // of the upstream
     std::string_view date;                          // used when the upstream sent none (C12)
     std::string_view via;
-    std::string_view request_id_header;
+    header_name request_id_header;
     std::string_view request_id;
     const header_edits* edits = nullptr;
     std::string_view extra_fields;     // whole lines with CRLF, such as RateLimit

@@ -2,9 +2,6 @@
 
 #include <array>
 #include <cstring>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace headgate::http {
 
@@ -68,27 +65,6 @@ char* write_decimal(char* at, std::uint64_t value)
     return end;
 }
 
-const char* find_control(const char* at, const char* end)
-{
-#if defined(__SSE2__)
-    const __m128i space = _mm_set1_epi8(0x20);
-    const __m128i tab = _mm_set1_epi8('\t');
-    const __m128i del = _mm_set1_epi8(0x7f);
-    for (; end - at >= 16; at += 16) {
-        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-        const __m128i printable = _mm_cmpeq_epi8(_mm_max_epu8(bytes, space), bytes);
-        const __m128i fine =
-            _mm_andnot_si128(_mm_cmpeq_epi8(bytes, del), _mm_or_si128(printable, _mm_cmpeq_epi8(bytes, tab)));
-        const auto bad = static_cast<unsigned>(_mm_movemask_epi8(fine)) ^ 0xffffU;
-        if (bad != 0)
-            return at + __builtin_ctz(bad);
-    }
-#endif
-    while (at != end && is_class(*at, detail::text_byte))
-        ++at;
-    return at;
-}
-
 namespace {
 
 // Whether one of the 8 bytes may not stand in quotes as it is. Each test sets the high bit of a byte that fails it, and
@@ -144,33 +120,6 @@ bool is_plain_text(std::string_view text)
         return true;
     const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])}; };
     return find_odd((blanks & ~std::uint64_t{0xffffff}) | byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16) == 0;
-}
-
-std::size_t plain_name_size(const char* at, const char* end)
-{
-#if defined(__SSE2__)
-    if (end - at < 16)
-        return 0;
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const auto colons = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(':'))));
-    if (colons == 0)
-        return 0;
-    // c - first <= last - first, unsigned: min(x, n) == x.
-    const auto between = [](__m128i value, char first, char last) {
-        const __m128i offset = _mm_sub_epi8(value, _mm_set1_epi8(first));
-        return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(static_cast<char>(last - first))), offset);
-    };
-    const __m128i letter = between(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), 'a', 'z');
-    const __m128i plain =
-        _mm_or_si128(_mm_or_si128(letter, between(bytes, '0', '9')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
-    const auto before_colon = (colons & (~colons + 1)) - 1;
-    const auto plain_bits = static_cast<unsigned>(_mm_movemask_epi8(plain));
-    return (plain_bits & before_colon) == before_colon ? static_cast<std::size_t>(__builtin_ctz(colons)) : 0;
-#else
-    static_cast<void>(at);
-    static_cast<void>(end);
-    return 0;
-#endif
 }
 
 } // namespace headgate::http

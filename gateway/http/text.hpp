@@ -5,6 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace headgate::http {
 
@@ -136,14 +139,61 @@ private:
 char* write_decimal(char* at, std::uint64_t value);
 
 // The first byte in [at, end) that no line of a head may contain: a control byte other than HTAB. `end` if there is
-// none.
-const char* find_control(const char* at, const char* end);
+// none. [begin, at) may be read too. Inline: every line of every head is looked through.
+inline const char* find_control(const char* begin, const char* at, const char* end)
+{
+#if defined(__SSE2__)
+    const auto find_bad = [](const char* from) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+        const __m128i printable = _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(0x20)), bytes);
+        const __m128i fine = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f)),
+                                              _mm_or_si128(printable, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'))));
+        return static_cast<unsigned>(_mm_movemask_epi8(fine)) ^ 0xffffU;
+    };
+    for (; end - at >= 16; at += 16) {
+        if (const auto bad = find_bad(at); bad != 0)
+            return at + __builtin_ctz(bad);
+    }
+    if (end - begin >= 16) { // the rest, together with bytes before it
+        const auto bad = find_bad(end - 16) >> (16 - (end - at));
+        return bad != 0 ? at + __builtin_ctz(bad) : end;
+    }
+#endif
+    while (at != end && is_class(*at, detail::text_byte))
+        ++at;
+    return at;
+}
 
 // Whether all bytes are printable ASCII and none is a quote or a backslash: then a text stands in quotes as it is.
 bool is_plain_text(std::string_view text);
 
 // How many letters, digits and "-" stand at `at` before a ":", when the ":" is among the first 16 bytes and nothing
 // else comes before it; zero when the name has to be read byte by byte. [at, end) may be read.
-std::size_t plain_name_size(const char* at, const char* end);
+inline std::size_t plain_name_size(const char* at, const char* end)
+{
+#if defined(__SSE2__)
+    if (end - at < 16)
+        return 0;
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const auto colons = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(':'))));
+    if (colons == 0)
+        return 0;
+    // c - first <= last - first, unsigned: min(x, n) == x.
+    const auto between = [](__m128i value, char first, char last) {
+        const __m128i offset = _mm_sub_epi8(value, _mm_set1_epi8(first));
+        return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(static_cast<char>(last - first))), offset);
+    };
+    const __m128i letter = between(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), 'a', 'z');
+    const __m128i plain =
+        _mm_or_si128(_mm_or_si128(letter, between(bytes, '0', '9')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+    const auto before_colon = (colons & (~colons + 1)) - 1;
+    const auto plain_bits = static_cast<unsigned>(_mm_movemask_epi8(plain));
+    return (plain_bits & before_colon) == before_colon ? static_cast<std::size_t>(__builtin_ctz(colons)) : 0;
+#else
+    static_cast<void>(at);
+    static_cast<void>(end);
+    return 0;
+#endif
+}
 
 } // namespace headgate::http

@@ -1,5 +1,7 @@
 #include "limiter/io/reactor.hpp"
 
+#include "limiter/io/system_calls.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <sys/eventfd.h>
@@ -16,6 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int clients_a_turn = 32; // then upstreams are asked for again
+constexpr std::uint32_t for_reading = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 error_code last_error() { return {errno, boost::system::system_category()}; }
 
@@ -85,14 +88,15 @@ int reactor::ask_kernel(std::chrono::nanoseconds at_most)
 void reactor::handle_sockets()
 {
     for (next_ = 0; next_ < count_;) {
-        const auto event = events_[static_cast<std::size_t>(next_++)];
+        const auto& event = events_[static_cast<std::size_t>(next_++)];
         auto* const ready = static_cast<tcp_socket*>(event.data.ptr); // null: it has gone, or the call that woke us
         if (!ready || is_stopped_)
             continue;
+        const std::uint32_t events = event.events;
         if (ready->waits_)
-            push_waiting(*ready, event.events);
+            push_waiting(*ready, events);
         else
-            ready->on_events(event.events);
+            ready->on_events(events);
     }
     count_ = next_ = 0;
 }
@@ -192,20 +196,45 @@ void reactor::forget(tcp_socket& gone)
     }
 }
 
-bool tcp_socket::adopt(int fd, bool also_writable)
+void tcp_socket::adopt(int fd)
+{
+    fd_ = fd;
+    readable_ = true;
+    ended_ = false;
+    watched_ = 0;
+}
+
+bool tcp_socket::adopt_connecting(int fd)
+{
+    adopt(fd);
+    readable_ = false; // there is nothing to read yet
+    if (watch_for(for_reading | EPOLLOUT))
+        return true;
+    const auto why = errno;
+    close();
+    errno = why;
+    return false;
+}
+
+// False when the kernel will not: errno says why.
+bool tcp_socket::watch_for(std::uint32_t events)
 {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (also_writable ? EPOLLOUT : 0u);
+    event.events = events;
     event.data.ptr = this;
-    if (::epoll_ctl(reactor_.set_, EPOLL_CTL_ADD, fd, &event) != 0) {
-        ::close(fd);
+    if (::epoll_ctl(reactor_.set_, watched_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd_, &event) != 0)
         return false;
-    }
-    fd_ = fd;
-    readable_ = !also_writable; // a connection that is still being made has nothing to read
-    ended_ = false;
-    writable_watched_ = also_writable;
+    watched_ = events;
     return true;
+}
+
+// True when a wait for something to read can begin. What is there already is told of at once.
+bool tcp_socket::watch()
+{
+    if (watched_ != 0 || watch_for(for_reading)) [[likely]]
+        return true;
+    read_result_ = {last_error(), 0};
+    return false;
 }
 
 void tcp_socket::cancel()
@@ -237,7 +266,7 @@ bool tcp_socket::try_read(char* at, std::size_t most)
         return true;
     }
     for (;;) {
-        const auto n = ::recv(fd_, at, most, 0);
+        const auto n = receive(fd_, at, most);
         if (n > 0) {
             // A short read has emptied the socket: what comes next raises an edge of its own.
             readable_ = ended_ || static_cast<std::size_t>(n) == most;
@@ -267,17 +296,10 @@ bool tcp_socket::watch_writable()
         write_result_ = {asio::error::bad_descriptor, 0};
         return false;
     }
-    if (writable_watched_)
+    if ((watched_ & EPOLLOUT) != 0 || watch_for(for_reading | EPOLLOUT))
         return true;
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    event.data.ptr = this;
-    if (::epoll_ctl(reactor_.set_, EPOLL_CTL_MOD, fd_, &event) != 0) {
-        write_result_ = {last_error(), 0};
-        return false;
-    }
-    writable_watched_ = true;
-    return true;
+    write_result_ = {last_error(), 0};
+    return false;
 }
 
 void tcp_socket::on_events(std::uint32_t events)
@@ -311,7 +333,7 @@ bool tcp_socket::send_now(std::string_view& first, std::string_view& second)
             n = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
         } else {
             const auto rest = first.empty() ? second : first;
-            n = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
+            n = send_bytes(fd_, rest.data(), rest.size());
         }
         if (n < 0) {
             if (errno == EINTR)

@@ -131,8 +131,12 @@ public:
     tcp_socket(const tcp_socket&) = delete;
     tcp_socket& operator=(const tcp_socket&) = delete;
 
-    // Takes over an open, non-blocking descriptor. False when the kernel will not watch it; it is closed then.
-    bool adopt(int fd, bool also_writable = false);
+    // Takes over an open, non-blocking descriptor. The kernel watches it from the first wait on: a connection that
+    // brings one request and is closed never needs that.
+    void adopt(int fd);
+    // The same for a connection that is still being made, watched at once. False when the kernel will not; it is closed
+    // then.
+    bool adopt_connecting(int fd);
     int native_handle() const { return fd_; }
     bool is_open() const { return fd_ >= 0; }
     // Who waits gets operation_aborted, soon, from the event loop.
@@ -149,8 +153,8 @@ public:
     // Waits until a read might not have to; takes nothing, needs no buffer. A socket that is new, or whose last read
     // filled its buffer, is only believed to be readable: read_now tells.
     auto until_readable() { return read_operation{*this, nullptr, 0}; }
-    // False when the kernel has announced nothing since the last read came up short.
-    bool may_be_readable() const { return readable_; }
+    // False when the kernel has announced nothing since the last read came up short. It does so only once it watches.
+    bool may_be_readable() const { return readable_ || watched_ == 0; }
     // Nothing is left to read, or nobody to accept: the next wait is for an edge.
     void exhausted() { readable_ = ended_; }
     steady_time turn_began() const { return reactor_.turn_began(); }
@@ -168,7 +172,7 @@ private:
         tcp_socket& socket;
         char* at;
         std::size_t most;
-        bool await_ready() { return socket.readable_ && socket.try_read(at, most); }
+        bool await_ready() { return (socket.readable_ && socket.try_read(at, most)) || !socket.watch(); }
         void await_suspend(std::coroutine_handle<> waiting)
         {
             socket.read_at_ = at;
@@ -186,14 +190,16 @@ private:
     };
 
     bool try_read(char* at, std::size_t most);
+    bool watch();
     bool watch_writable();
+    bool watch_for(std::uint32_t events);
     void on_events(std::uint32_t events);
 
     reactor& reactor_;
     int fd_ = -1;
-    bool readable_ = true; // nothing says that a read would wait
-    bool ended_ = false;   // the peer has finished or failed: no further edge will say so
-    bool writable_watched_ = false;
+    bool readable_ = true;      // nothing says that a read would wait
+    bool ended_ = false;        // the peer has finished or failed: no further edge will say so
+    std::uint32_t watched_ = 0; // events that the kernel tells of
     const bool waits_;
     std::uint32_t waiting_events_ = 0; // not 0: in the reactor's list
     tcp_socket *earlier_ = nullptr, *later_ = nullptr;

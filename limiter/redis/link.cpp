@@ -370,7 +370,7 @@ task<bool> link::connect_to(int family, const sockaddr* to, socklen_t size)
         co_return false;
     }
     socket_.close(); // of the address before
-    if (!socket_.adopt(fd, true)) {
+    if (!socket_.adopt_connecting(fd)) {
         why_ = words_of(errno);
         co_return false;
     }

@@ -129,9 +129,8 @@ TEST_CASE("the clock's text follows the time both ways, over every boundary")
     http::byte_buffer out;
     const auto shown = [&](log_entry::wall_time t) {
         out.clear();
-        out.append(clock.rfc3339(t));
-        out.append(' ');
-        clock.append_common(out, t);
+        out.append(clock.rfc3339(t), ' ');
+        out.append(clock.common(t));
         return std::string(out.view());
     };
     using namespace std::chrono;

@@ -1,5 +1,5 @@
-// A known key alone in its chain is decided in one look. A chain over two keys never is: beside a second key that admits
-// everything, the same requests must be told the same.
+// A known key alone in its chain is decided in one look. A chain over two keys never is: beside a second key that
+// admits everything, the same requests must be told the same.
 #include "limiter/memory_store.hpp"
 #include "tests/support/schedule.hpp"
 
@@ -50,8 +50,9 @@ TEST_CASE("memory: a known key in one look is told what it is told beside anothe
         std::vector<rule> rules;
         const auto count = in_range(1, 4);
         for (int i = 0; i < count; ++i) {
-            auto r = any_rule(*rc::gen::element(algorithm::token_bucket, algorithm::leaky_bucket, algorithm::fixed_window,
-                                                algorithm::sliding_window, algorithm::concurrency));
+            auto r =
+                any_rule(*rc::gen::element(algorithm::token_bucket, algorithm::leaky_bucket, algorithm::fixed_window,
+                                           algorithm::sliding_window, algorithm::concurrency));
             r.name = "rule" + std::to_string(i);
             r.shadow = in_range(0, 4) == 0;
             r.count_refused = in_range(0, 8) == 0;
