@@ -23,6 +23,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Effort:
     """How much is measured."""
     rounds: int
+    starts: int  # contestants are started anew so many times: what a process met when it began must not decide
     seconds: float
     latency_rounds: int
     latency_seconds: float
@@ -30,14 +31,19 @@ class Effort:
 
 
 # Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds.
-QUICK = Effort(rounds=4, seconds=0.3, latency_rounds=1, latency_seconds=0.75, idle_clients=2_000)
-FULL = Effort(rounds=11, seconds=0.75, latency_rounds=5, latency_seconds=1.2, idle_clients=10_000)
+QUICK = Effort(rounds=4, starts=1, seconds=0.3, latency_rounds=1, latency_seconds=0.75, idle_clients=2_000)
+FULL = Effort(rounds=12, starts=3, seconds=0.6, latency_rounds=9, latency_seconds=0.5, idle_clients=10_000)
 
 
 class Contestant:
-    def __init__(self, label, peer, load):
-        self.label, self.peer, self.load = label, peer, load
+    def __init__(self, label, begin, load):
+        self.label, self.begin, self.load = label, begin, load
+        self.peer = begin()
         self.rounds, self.latencies = [], []
+
+    def start_anew(self, peers):
+        peers.end(self.peer)
+        self.peer = self.begin()
 
 
 class Unmeasured(Exception):
@@ -110,18 +116,23 @@ def start_contestants(peers, scenario, notes):
         wanted.append((label, "headgate", load, setting))
     started = []
     for label, name, load, setting in wanted:
+        def begin(name=name, setting=dataclasses.replace(scenario.setting, **setting)):
+            return start_one(peers, name, setting, may_use_both=scenario.setting.workers != 1)
         try:
-            peer = peers.start(name, dataclasses.replace(scenario.setting, **setting))
+            started.append(Contestant(label, begin, fitting(label, {**scenario.load, **load}, notes)))
         except (Skipped, FileNotFoundError) as why:
             notes.append(f"{label}: {why}")
             if label == "headgate":
                 break
-            continue
-        if scenario.setting.workers != 1 and name == "headgate":
-            for task in os.listdir(f"/proc/{peer.process.pid}/task"):  # one worker or two, both may use the same cores
-                os.sched_setaffinity(int(task), peers.cores.pair)
-        started.append(Contestant(label, peer, fitting(label, {**scenario.load, **load}, notes)))
     return started
+
+
+def start_one(peers, name, setting, may_use_both):
+    peer = peers.start(name, setting)
+    if may_use_both and name == "headgate":
+        for task in os.listdir(f"/proc/{peer.process.pid}/task"):  # one worker or two, both may use the same cores
+            os.sched_setaffinity(int(task), peers.cores.pair)
+    return peer
 
 
 def fitting(label, load, notes):
@@ -151,7 +162,7 @@ def run_scenario(peers, scenario, effort, progress):
         remove_logs(peers.group.folder)
 
 
-def measure_load(peers, scenario, contestants, effort, progress, notes):
+def warm_up(peers, scenario, contestants, progress, notes):
     for one in list(contestants):
         try:
             if scenario.prefill:
@@ -160,7 +171,16 @@ def measure_load(peers, scenario, contestants, effort, progress, notes):
             run_load(peers, one.peer.port, one.load, [], seconds=0.3)
         except RuntimeError as why:
             drop(peers, contestants, one, why, notes)
+
+
+def measure_load(peers, scenario, contestants, effort, progress, notes):
+    starts = 1 if scenario.prefill else effort.starts  # a million keys take their time
+    warm_up(peers, scenario, contestants, progress, notes)
     for number in range(effort.rounds):
+        if number > 0 and number * starts % effort.rounds < starts:
+            for one in contestants:
+                one.start_anew(peers)
+            warm_up(peers, scenario, contestants, progress, notes)
         for one in contestants[::-1 if number % 2 else 1]:  # who comes first changes: nobody has always the same one before it
             progress.tell(f"{scenario.name}: round {number + 1} of {effort.rounds}, {one.label}")
             try:

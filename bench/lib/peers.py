@@ -8,6 +8,7 @@ import dataclasses
 import os
 import socket
 import subprocess
+import time
 
 from lib.processes import free_port, wait_for_port
 
@@ -258,6 +259,16 @@ http://:{port} {{
             self.redis = [self._start_redis(free_port(apart=10000), "--cluster-enabled", "yes") for _ in range(3)]
             servers = [f"127.0.0.1:{server.port}" for server in self.redis]
             self.group.output(None, "redis-cli", "--cluster", "create", *servers, "--cluster-yes", timeout=60)
+            for server in self.redis:
+                self._wait_for_cluster(server)
+
+    def _wait_for_cluster(self, server):
+        """Until it has heard from enough others to answer: some seconds after the cluster was made."""
+        for _ in range(200):
+            if "cluster_state:ok" in self.group.output(None, "redis-cli", "-p", str(server.port), "CLUSTER", "INFO"):
+                return
+            time.sleep(0.1)
+        raise RuntimeError("the Redis cluster did not get ready")
 
     def _start_redis(self, port, *more):
         folder = self.group.path(f"redis-{port}")
