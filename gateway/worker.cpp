@@ -76,6 +76,8 @@ void worker::give_back(std::unique_ptr<exchange> x)
         return;
     x->reset();
     x->in.clear();
+    if (x->setup != setup_) // a reload came between: nobody else may keep what was replaced
+        x->setup.reset();
     spare_.push_back(std::move(x));
 }
 
@@ -240,7 +242,7 @@ void worker::adopt(std::shared_ptr<const runtime> next)
         kept->store().forget_rules();
     upstreams_ = std::move(reached); // who still uses one that is gone keeps it until the end of its exchange
     for (auto& spare : spare_)
-        spare->setup.reset(); // nobody else keeps what was replaced
+        spare->setup.reset();
     setup_ = std::move(next);
     metrics_.adopt(*setup_);
     access_.use(setup_->config.log.access);

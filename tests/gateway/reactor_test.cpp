@@ -66,6 +66,25 @@ private:
 
 } // namespace
 
+TEST_CASE("reactor: what came before anybody waited is noticed when somebody does")
+{
+    reactor in;
+    tcp_socket s(in);
+    const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    s.adopt(fd);
+    s.exhausted(); // a read has come up short, and the kernel watches nothing yet
+    CHECK(s.may_be_readable());
+    ready_sockets::make_ready(fd);
+    bool noticed = false;
+    start([](tcp_socket& from, bool& done) -> task<void> {
+        const auto got = co_await from.until_readable();
+        done = !got.error;
+    }(s, noticed));
+    CHECK_FALSE(noticed); // not without asking the kernel
+    in.turn(patience);
+    CHECK(noticed);
+}
+
 TEST_CASE("reactor: upstreams come before clients, however long the clients have been ready")
 {
     ready_sockets sockets;
