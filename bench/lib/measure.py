@@ -32,7 +32,7 @@ class Effort:
 
 # Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds.
 QUICK = Effort(rounds=4, starts=1, seconds=0.3, latency_rounds=1, latency_seconds=0.75, idle_clients=2_000)
-FULL = Effort(rounds=12, starts=3, seconds=0.6, latency_rounds=9, latency_seconds=0.5, idle_clients=10_000)
+FULL = Effort(rounds=12, starts=3, seconds=0.5, latency_rounds=7, latency_seconds=0.5, idle_clients=10_000)
 
 
 class Contestant:
