@@ -136,7 +136,7 @@ chunk_step chunk_decoder::read_trailers(std::string_view input, std::size_t cons
         return {done, consumed + 2, {}};
     }
     const auto before = trailer_bytes_.size();
-    const char* const moved_from = trailer_bytes_.data();
+    const auto moved_from = address_of(trailer_bytes_.data());
     // One byte over the limit is enough to know that there is too much.
     const auto taken = input.substr(0, limits_.trailers + 1 - before);
     trailer_bytes_.append(taken);

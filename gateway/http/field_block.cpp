@@ -126,14 +126,12 @@ http_error field_block::add_line(std::string_view line, const limits& limit, fie
     return add_field(line, colon, underscore, limit, out);
 }
 
-std::string_view rebase(std::string_view view, const char* from, const char* to) noexcept
+std::string_view rebase(std::string_view view, std::uintptr_t from, const char* to) noexcept
 {
-    // The old bytes may be gone already, so the distance is taken between numbers, not between pointers.
-    const auto offset = reinterpret_cast<std::uintptr_t>(view.data()) - reinterpret_cast<std::uintptr_t>(from);
-    return view.empty() ? std::string_view{} : std::string_view{to + offset, view.size()};
+    return view.empty() ? std::string_view{} : std::string_view{to + (address_of(view.data()) - from), view.size()};
 }
 
-void rebase(field_list& fields, const char* from, const char* to) noexcept
+void rebase(field_list& fields, std::uintptr_t from, const char* to) noexcept
 {
     for (auto& line : fields.lines) {
         line.name = rebase(line.name, from, to);

@@ -103,8 +103,9 @@ private:
     http_error error_ = http_error::none;
 };
 
-// Points views that were taken from `from` into the same bytes at `to`.
-void rebase(field_list& fields, const char* from, const char* to) noexcept;
-std::string_view rebase(std::string_view view, const char* from, const char* to) noexcept;
+// Points views that were taken from the bytes at the address `from`, which may be gone, into the same bytes at `to`.
+void rebase(field_list& fields, std::uintptr_t from, const char* to) noexcept;
+std::string_view rebase(std::string_view view, std::uintptr_t from, const char* to) noexcept;
+inline std::uintptr_t address_of(const char* bytes) noexcept { return reinterpret_cast<std::uintptr_t>(bytes); }
 
 } // namespace headgate::http

@@ -120,9 +120,9 @@ void request_parser::moved_to(const char* base) noexcept
     if (base == base_)
         return;
     if (in_fields_) {
-        head_.method = rebase(head_.method, base_, base);
-        head_.target = rebase(head_.target, base_, base);
-        rebase(head_.fields, base_, base);
+        head_.method = rebase(head_.method, address_of(base_), base);
+        head_.target = rebase(head_.target, address_of(base_), base);
+        rebase(head_.fields, address_of(base_), base);
     }
     base_ = base;
 }
@@ -198,8 +198,8 @@ void response_parser::moved_to(const char* base) noexcept
     if (base == base_)
         return;
     if (in_fields_) {
-        head_.reason = rebase(head_.reason, base_, base);
-        rebase(head_.fields, base_, base);
+        head_.reason = rebase(head_.reason, address_of(base_), base);
+        rebase(head_.fields, address_of(base_), base);
     }
     base_ = base;
 }
