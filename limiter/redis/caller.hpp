@@ -50,9 +50,11 @@ public:
     steady_time turn_began() { return links_->route_to(0).to->turn_began(); }
     error_class last_error() const { return last_error_; }
 
-    // One call, `write(out, by)`. When it ends well the reply is in `got`, until the next suspension.
+    // One call, `write(out, by)`, that so many wait for. When it ends well the reply is in `got`, until the next
+    // suspension.
     template <class Write>
-    task<trouble> call(std::uint16_t slot, steady_time began, Write& write, link::answer& got);
+    task<trouble> call(std::uint16_t slot, steady_time began, Write& write, link::answer& got,
+                       std::size_t asked_for = 1);
 
     // What came of a command that nobody else could be asked.
     trouble trouble_of(const link::answer& got);
@@ -68,7 +70,8 @@ private:
 // a connection is enough, however many calls find it missing at once (M2). Whoever answers with another error has run
 // nothing; the links know whether somebody else will.
 template <class Write>
-task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, link::answer& got)
+task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, link::answer& got,
+                           std::size_t asked_for)
 {
     auto by = call_by::digest;
     auto way = links_->route_to(slot);
@@ -80,7 +83,7 @@ task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, 
             ++seen.texts_sent;
         }
         const auto append = [&](std::string& out) { write(out, by); };
-        got = co_await way.to->ask(began, append, way.asking);
+        got = co_await way.to->ask(began, append, way.asking, asked_for);
         if (got.failed == failure::none && got.said().is_error() && round < most_asked &&
             classify(got.said().text()) == error_class::no_script) {
             by = calls.last_text > number ? call_by::digest : call_by::text;

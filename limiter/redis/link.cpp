@@ -108,7 +108,7 @@ failure link::why_not_now() const
 {
     if (state_ != state::ready)
         return failure::unreachable;
-    return count_ < options_.most_pending ? failure::none : failure::overloaded;
+    return pending_ < options_.most_pending ? failure::none : failure::overloaded;
 }
 
 // What the link itself asks: to log in, and whether anybody is there.
@@ -123,12 +123,12 @@ link::question link::ask_anyway(std::string_view command)
 void link::say_asking()
 {
     out_ += "*1\r\n$6\r\nASKING\r\n";
-    enqueue({.sent = reactor_.turn_began(), .is_awaited = false});
+    enqueue({.sent = reactor_.turn_began(), .asked_for = 0});
 }
 
 void link::enqueue(question& who)
 {
-    enqueue({.who = &who, .sent = reactor_.turn_began(), .deadline = who.deadline_});
+    enqueue({.who = &who, .sent = reactor_.turn_began(), .deadline = who.deadline_, .asked_for = who.asked_for_});
     ++waited_for_;
     if (!is_sending_)
         reactor_.at_turn_end(*this);
@@ -148,6 +148,16 @@ void link::enqueue(const slot& next)
         first_ = 0;
     }
     slot_at(count_++) = next;
+    pending_ += next.asked_for;
+}
+
+link::slot link::take_first()
+{
+    const auto first = slot_at(0);
+    first_ = (first_ + 1) & (slots_.size() - 1);
+    --count_;
+    pending_ -= first.asked_for;
+    return first;
 }
 
 // The waiting coroutine goes on at once, inside this call; it may ask again, and it may stop the link.
@@ -237,11 +247,9 @@ bool link::receive(std::string_view bytes)
             why_ = "a reply came that nobody asked for";
             return false;
         }
-        auto answered = slot_at(0);
-        first_ = (first_ + 1) & (slots_.size() - 1);
-        --count_;
+        auto answered = take_first();
         if (!answered.who) {
-            seen_.late_replies += answered.is_awaited ? 1 : 0;
+            seen_.late_replies += answered.asked_for;
             continue;
         }
         timeouts_ = 0;
@@ -266,9 +274,7 @@ void link::fail_all()
 {
     const auto left = count_;
     for (std::size_t i = 0; i < left; ++i) {
-        auto lost = slot_at(0);
-        first_ = (first_ + 1) & (slots_.size() - 1);
-        --count_;
+        auto lost = take_first();
         finish(lost, failure::broken);
     }
     out_.clear();
@@ -459,7 +465,8 @@ task<void> link::log_in()
     if (!accepted || state_ == state::stopped)
         co_return;
     ++seen_.connected;
-    failed_attempts_ = timeouts_ = 0;
+    failed_attempts_ = 0;
+    timeouts_ = 0;
     become(state::ready);
 }
 
@@ -516,8 +523,8 @@ void link::sweep(steady_time now)
         auto& each = slot_at(i);
         if (!each.who || each.deadline > now)
             continue;
-        ++seen_.timeouts;
-        ++timeouts_;
+        seen_.timeouts += each.asked_for;
+        timeouts_ += each.asked_for;
         finish(each, failure::timeout);
     }
     if (timeouts_ >= options_.failures_to_rest && state_ == state::ready) {

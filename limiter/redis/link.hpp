@@ -39,7 +39,7 @@ struct link_options
     std::chrono::microseconds connect_timeout{1'000'000}; // of a connection, with its TLS handshake
     unsigned failures_to_rest = 5;                        // timeouts in a row before the server is left alone
     std::chrono::microseconds probe_interval{1'000'000};
-    std::size_t most_pending = 10'000; // commands without a reply; more are refused at once
+    std::size_t most_pending = 10'000; // who wait for a reply; more are refused at once
 };
 
 enum class failure : std::uint8_t
@@ -48,7 +48,7 @@ enum class failure : std::uint8_t
     timeout,     // no reply in time
     unreachable, // not connected, or left alone for now: nothing was sent
     broken,      // the connection ended before the reply: whether the command was run is not known
-    overloaded   // too many commands wait already: nothing was sent
+    overloaded   // too many wait already: nothing was sent
 };
 std::string_view name_of(failure f);
 
@@ -95,9 +95,10 @@ public:
     };
     // co_await link.ask(began, [&](std::string& out) { append_command(out, ...); }): `write` appends one command. It
     // has the time of a command from `began` on, when what it belongs to began. The reply is valid until the next
-    // suspension. `asking`: ASKING goes before it, for a slot on its way to this node of a cluster.
+    // suspension. `asking`: ASKING goes before it, for a slot on its way to this node of a cluster. `asked_for`: how
+    // many wait for what the command will say.
     template <class Write>
-    auto ask(steady_time began, Write&& write, bool asking = false)
+    auto ask(steady_time began, Write&& write, bool asking = false, std::size_t asked_for = 1)
     {
         const auto refused = why_not_now();
         if (refused == failure::none) {
@@ -105,7 +106,7 @@ public:
                 say_asking();
             write(out_);
         }
-        return question(*this, refused, began + options_.timeout);
+        return question(*this, refused, began + options_.timeout, asked_for);
     }
     // For who calls scripts over it: how many calls so far, and the last of them that carried a script's text.
     struct script_calls
@@ -113,6 +114,7 @@ public:
         std::uint64_t asked = 0, last_text = 0;
     };
     script_calls& calls() { return calls_; }
+    reactor& loop() const { return reactor_; }
     steady_time turn_began() const { return reactor_.turn_began(); }
 
 private:
@@ -120,7 +122,9 @@ private:
     class question
     {
     public:
-        question(link& to, failure refused, steady_time deadline) : to_(to), got_{refused}, deadline_(deadline) {}
+        question(link& to, failure refused, steady_time deadline, std::size_t asked_for = 1)
+            : to_(to), got_{refused}, deadline_(deadline), asked_for_(asked_for)
+        {}
         bool await_ready() const noexcept { return got_.failed != failure::none; }
         void await_suspend(std::coroutine_handle<> waiting)
         {
@@ -134,13 +138,14 @@ private:
         link& to_;
         answer got_;
         steady_time deadline_;
+        std::size_t asked_for_;
         std::coroutine_handle<> waiting_;
     };
     struct slot
     {
         question* who = nullptr; // null: its time is over
         steady_time sent{}, deadline{};
-        bool is_awaited = true; // by somebody, once
+        std::size_t asked_for = 1; // how many waited for it at first; 0: nobody
     };
 
     failure why_not_now() const;
@@ -149,6 +154,7 @@ private:
     void enqueue(question& who);
     void enqueue(const slot& next);
     slot& slot_at(std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
+    slot take_first();
     void finish(slot& of, failure failed);
 
     void on_turn_end() override;
@@ -205,13 +211,14 @@ private:
     std::vector<slot> slots_;           // a ring of the commands without a reply; its size is a power of two
     std::size_t first_ = 0, count_ = 0; // of slots_
     std::size_t waited_for_ = 0;        // how many of them somebody waits for
+    std::size_t pending_ = 0;           // of asked_for, the sum
     steady_time last_heard_{};
 
     steady_timer alarm_; // for the oldest command
     bool is_keeping_time_ = false;
     steady_timer pause_;           // between attempts, or between probes
     unsigned failed_attempts_ = 0; // in a row
-    unsigned timeouts_ = 0;        // in a row
+    std::size_t timeouts_ = 0;     // in a row
     state state_ = state::connecting;
     std::uint64_t attempt_ = 0; // which one is under way, so that a timer of an earlier one is known
     bool is_late_ = false;      // it has run out of time

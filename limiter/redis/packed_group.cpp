@@ -53,7 +53,7 @@ packed_group::packed_group(const rule_group& rules)
     : rules_(&rules), description_(describe_rules(rules)), fingerprint_(fingerprint_of(description_)),
       windows_(rules.size())
 {
-    bool plain = rules.size() <= 2;
+    bool plain = rules.size() <= most_usual_rules;
     for (const auto& m : rules.members()) {
         const auto& r = m.limits.limits;
         const auto kind = kind_of(r);
@@ -63,7 +63,7 @@ packed_group::packed_group(const rule_group& rules)
         refusals_may_write_ = refusals_may_write_ || r.count_refused || starts_with_less(r);
         plain = plain && kind < script_kind::sliding_window && !r.shadow && !r.unlimited;
     }
-    is_quick_ = plain && !refusals_may_write_;
+    is_usual_ = plain && !refusals_may_write_;
 }
 
 const packed_group::window_pair& packed_group::windows_around(std::size_t i, time_point guess) const

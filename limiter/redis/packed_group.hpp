@@ -25,7 +25,8 @@ enum class script_kind : std::uint8_t
     in_flight,
 };
 
-inline constexpr std::size_t header_numbers = 3; // fingerprint, last moment, blocked until
+inline constexpr std::size_t header_numbers = 3;   // fingerprint, last moment, blocked until
+inline constexpr std::size_t most_usual_rules = 2; // of the chain that take_each.lua knows
 
 // Why Redis cannot keep the rule exactly, in words for the configuration; nothing when it can.
 std::optional<std::string> why_not_in_redis(const rule& r);
@@ -49,7 +50,7 @@ public:
     const std::string& description() const { return description_; } // to be stored under rules_key(fingerprint())
     std::size_t numbers() const { return numbers_; }                // of a value, before its tails
     bool has_tails() const { return has_tails_; }
-    bool is_quick() const { return is_quick_; } // see the quick path of take.lua
+    bool is_usual() const { return is_usual_; } // lua/take_each.lua says what that is
     bool refusals_may_write() const { return refusals_may_write_; }
 
     // The window of the i-th rule that `guess` is in, and the next.
@@ -62,7 +63,7 @@ private:
     std::vector<script_kind> kinds_;
     std::size_t numbers_ = header_numbers;
     bool has_tails_ = false;
-    bool is_quick_ = false;
+    bool is_usual_ = false;
     bool refusals_may_write_ = false;
     mutable std::vector<window_pair> windows_; // the last answer, a rule
 };

@@ -7,7 +7,7 @@
 namespace headgate::limiter::redis {
 
 // Defined in a file that cmake/embed_lua.cmake makes of lua/*.lua.
-extern const std::string_view take_lua, correct_lua, replace_lua;
+extern const std::string_view take_lua, take_each_lua, correct_lua, replace_lua;
 
 script::script(std::string_view with_text) : text(with_text)
 {
@@ -22,6 +22,11 @@ script::script(std::string_view with_text) : text(with_text)
 const script& take_script()
 {
     static const script s(take_lua);
+    return s;
+}
+const script& take_each_script()
+{
+    static const script s(take_each_lua);
     return s;
 }
 const script& correct_script()

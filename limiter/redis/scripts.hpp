@@ -16,6 +16,7 @@ struct script
 };
 
 const script& take_script();
+const script& take_each_script();
 const script& correct_script();
 const script& replace_script();
 

@@ -40,6 +40,7 @@ private:
 store::store(std::shared_ptr<link_source> links, holder who, key_form form, script_set scripts)
     : caller_(std::make_shared<caller>(std::move(links))), who_(who), form_(form), scripts_(std::move(scripts))
 {
+    together_ = std::make_shared<take_together>(caller_, *scripts_.take_each);
     std::random_device random;
     last_reservation_ = (std::uint64_t{random()} << 32 | random()) >> 12;
 }
@@ -127,6 +128,19 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
         }
         slot = groups.all[0].slot;
     }
+    if (can_ask_together(q, slot)) {
+        const auto got = co_await together_->take(slot, q.began, q.parts[0], q.how);
+        if (got.failed != trouble::none)
+            co_return got.failed;
+        const auto said = read_take_each(got.said, q.parts[0], q.how, out, decisions);
+        note_time(said.now);
+        if (said.status == call_status::done)
+            co_return trouble::none;
+        if (said.status == call_status::boundaries)
+            q.how.guess = said.now;
+        else if (said.status != call_status::unusual)
+            co_return unexplained(said.status);
+    }
     for (int round = 0; round < most_rounds; ++round) {
         link::answer got;
         const auto write = [&](std::string& to, call_by by) { append_take(to, q.all(), q.how, by, *scripts_.take); };
@@ -143,6 +157,18 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
             co_return mended;
     }
     co_return trouble::confused;
+}
+
+// Nobody waits for the end of the turn who cannot be asked at all.
+bool store::can_ask_together(const question& q, std::uint16_t slot)
+{
+    return is_usual(q.all(), q.how) && links().route_to(slot).to->now() == link::state::ready;
+}
+
+trouble store::unexplained(call_status status)
+{
+    caller_->seen.disagreements += status == call_status::disagreement ? 1 : 0;
+    return trouble::malformed;
 }
 
 task<trouble> store::mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
@@ -165,11 +191,10 @@ task<trouble> store::mend(steady_time began, std::uint16_t slot, const packed_gr
         ++caller_->seen.foreign;
         replace = true;
         break;
+    case call_status::unusual:
     case call_status::disagreement:
-        ++caller_->seen.disagreements;
-        co_return trouble::malformed;
     case call_status::malformed:
-        co_return trouble::malformed;
+        co_return unexplained(said.status);
     }
     co_return carried;
 }

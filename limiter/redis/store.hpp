@@ -7,7 +7,7 @@
 #include "limiter/redis/key_value.hpp"
 #include "limiter/redis/redis_key.hpp"
 #include "limiter/redis/slot_groups.hpp"
-#include "limiter/redis/take_call.hpp"
+#include "limiter/redis/take_together.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -24,6 +24,7 @@ namespace headgate::limiter::redis {
 struct script_set
 {
     const script* take = &take_script();
+    const script* take_each = &take_each_script();
     const script* correct = &correct_script();
     std::string clock_key = {}; // how the tests' clocks begin, one in each slot; empty: TIME
 };
@@ -114,6 +115,8 @@ private:
 
     task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out,
                             steady_time began);
+    bool can_ask_together(const question& q, std::uint16_t slot);
+    trouble unexplained(call_status status);
     // Makes the key of an answer that decided nothing such that it can be asked about again.
     task<trouble> mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
                        call_answer said, std::string value, bool& replace, time_point& guess);
@@ -144,6 +147,7 @@ private:
                        std::vector<std::string>& found);
 
     std::shared_ptr<caller> caller_; // what is done after an answer keeps it
+    std::shared_ptr<take_together> together_;
     holder who_;
     key_form form_;
     script_set scripts_;

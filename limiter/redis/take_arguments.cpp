@@ -1,6 +1,6 @@
-// Writes a call of take.lua.
+// Writes calls of take.lua and take_each.lua.
 #include "limiter/redis/command.hpp"
-#include "limiter/redis/take_call.hpp"
+#include "limiter/redis/take_each_call.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,6 @@ enum mode : unsigned
     replace_others = 2,
     refusals_may_write = 4,
     has_tails = 8,
-    quick = 16,
     reserve = 32,
     refused_elsewhere = 64,
 };
@@ -81,8 +80,7 @@ unsigned mode_of(std::span<const asked_part> parts, const asked_part& p, const t
     if (how.reserve.id != 0)
         mode = (mode & ~unsigned{refusals_may_write}) | reserve;
     mode |= how.refused ? refused_elsewhere : 0u;
-    const bool free = std::any_of(p.costs.begin(), p.costs.end(), [](auto cost) { return cost == 0; });
-    return mode == 0 && parts.size() == 1 && p.group->is_quick() && !free ? unsigned{quick} : mode;
+    return mode;
 }
 
 // One part's argument, into room for it.
@@ -116,6 +114,37 @@ void append_take(std::string& out, std::span<const asked_part> parts, const take
         std::array<char, most_bytes> room;
         append_word(out, write_argument(room, parts, p, how));
     }
+}
+
+bool is_usual(std::span<const asked_part> parts, const take_options& how)
+{
+    if (parts.size() != 1 || !parts[0].group->is_usual() || how.look || how.replace || how.refused ||
+        how.reserve.id != 0)
+        return false;
+    return std::none_of(parts[0].costs.begin(), parts[0].costs.end(), [](auto cost) { return cost == 0; });
+}
+
+void write_each_argument(std::string& out, const asked_part& any, const take_options& how)
+{
+    std::array<char, most_bytes> room;
+    number_writer to(room.data());
+    const auto& group = *any.group;
+    to.byte(static_cast<unsigned>(group.size()));
+    to.byte(static_cast<unsigned>(group.numbers()));
+    for (std::size_t i = 0; i < group.size(); ++i)
+        to.byte(static_cast<unsigned>(group.kind(i)));
+    to.number(group.fingerprint());
+    for (std::size_t i = 0; i < group.size(); ++i)
+        write_rule(to, group, i, any.costs.empty() ? 1 : any.costs[i], how);
+    out.assign(room.data(), to.end());
+}
+
+void append_take_each(std::string& out, std::size_t keys, std::string_view key_words, std::string_view argument,
+                      call_by by, const script& s)
+{
+    append_call(out, s, by, keys, 1);
+    out += key_words;
+    append_word(out, argument);
 }
 
 std::string take_argument(const asked_part& part, const take_options& how)

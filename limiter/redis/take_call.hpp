@@ -60,6 +60,7 @@ enum class call_status
     other_rules, // of `part`, whose value is in `value`: convert it (key_value.hpp), then ask again
     foreign,     // what `part` holds is not ours: ask again with `replace`
     lapsed,      // `value` of `part` has a reservation whose time is over: give it back, then ask again
+    unusual,     // of take_each.lua: ask take.lua
     malformed,   // not an answer of the script
     disagreement // the script admits and the arithmetic does not, or the other way: a mistake of ours
 };

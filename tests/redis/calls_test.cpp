@@ -67,10 +67,12 @@ std::string file(const std::string& name)
 TEST_CASE("redis calls: the scripts in the library are the files")
 {
     CHECK(redis::take_script().text == file("limiter/redis/lua/take.lua"));
+    CHECK(redis::take_each_script().text == file("limiter/redis/lua/take_each.lua"));
     CHECK(redis::correct_script().text == file("limiter/redis/lua/correct.lua"));
     CHECK(redis::replace_script().text == file("limiter/redis/lua/replace.lua"));
     redis_connection c(shared_server());
-    for (const auto* s : {&redis::take_script(), &redis::correct_script(), &redis::replace_script()})
+    for (const auto* s :
+         {&redis::take_script(), &redis::take_each_script(), &redis::correct_script(), &redis::replace_script()})
         CHECK(c.text({"SCRIPT", "LOAD", s->text}) == s->sha1);
 }
 
@@ -86,6 +88,82 @@ TEST_CASE("redis calls: two rules on one key take fewer than 250 bytes, there an
         CHECK(c.read(reply).status == call_status::done);
         CHECK(c.command.size() + framed.size() < 250);
     }
+}
+
+TEST_CASE("redis calls: two rules on each of many keys take fewer than 150 bytes a key, there and back")
+{
+    real_call c({named("minute", token_bucket(61, 60s, 61)), calendar_day(10'000)});
+    std::string words, argument;
+    for (int i = 10; i < 26; ++i)
+        redis::append_word(words, "hg:1:{api:user:123456" + std::to_string(i) + "}");
+    write_each_argument(argument, c.part, c.how);
+    append_take_each(c.command, 16, words, argument, redis::call_by::text);
+    c.connection.call(c.command);
+    c.command.clear();
+    redis::append_take_each(c.command, 16, words, argument);
+    const auto reply = c.connection.call(c.command); // the keys are known now: whole values come back
+    REQUIRE(reply->elements == 17);
+    std::string framed = "*17\r\n:1700000000000000\r\n";
+    for (std::size_t i = 1; i < 17; ++i) {
+        REQUIRE(reply->element[i]->type == REDIS_REPLY_STRING);
+        redis::append_word(framed, std::string_view(reply->element[i]->str, reply->element[i]->len));
+    }
+    CHECK((c.command.size() + framed.size()) / 16 < 150);
+}
+
+TEST_CASE("redis calls: many keys in one call are each decided by itself, and one that is there twice, twice")
+{
+    const auto value_of = [](const redisReply& of) {
+        return of.type == REDIS_REPLY_STRING ? std::string(of.str, of.len) : std::string();
+    };
+    redis_connection connection(shared_server());
+    connection.call({"FLUSHALL"});
+    connection.call({"SET", "foreign", "not ours"});
+    connection.call({"LPUSH", "list", "not ours"});
+    const redis::detached_rules rules({named("hour", fixed_window(2, 1h)), named("bucket", token_bucket(9, 1h, 9))});
+    const redis::asked_part part{&rules.packed(), "", {}};
+    std::string words, argument, command;
+    for (const auto* key : {"a", "foreign", "a", "b", "list", "a"})
+        redis::append_word(words, key);
+    write_each_argument(argument, part, {});
+    append_take_each(command, 6, words, argument, redis::call_by::text);
+    const auto said = connection.call(command);
+    REQUIRE(said->elements == 7);
+    const auto item = [&](std::size_t i) -> const redisReply& { return *said->element[i]; };
+    CHECK(item(1).integer == 1); // admitted, not known before
+    CHECK(item(2).integer == 3); // for take.lua
+    const auto once = value_of(item(3));
+    CHECK(once.size() == 7 * 7); // admitted, after the first
+    CHECK(item(4).integer == 1);
+    CHECK(item(5).integer == 3);
+    const auto refused = value_of(item(6)); // after both
+    CHECK(refused.size() == 7 * 7 + 1);
+    CHECK(refused.substr(0, 49) == connection.text({"GET", "a"}));
+    CHECK(refused.substr(0, 49) != once);
+    CHECK(connection.text({"GET", "foreign"}) == "not ours");
+
+    // And the reader takes them for what they are.
+    verdict v;
+    std::vector<decision> decisions(max_decisions);
+    const auto read = [&](std::string_view value) {
+        return read_take_each({static_cast<std::uint64_t>(item(0).integer), true, value, 0}, part, {}, v, decisions);
+    };
+    CHECK(read(once).status == call_status::done);
+    CHECK(v.admitted);
+    CHECK(decisions[0].remaining == 0);
+    CHECK(read(refused).status == call_status::done);
+    CHECK(!v.admitted);
+    CHECK(!decisions[0].admitted);
+    CHECK(decisions[1].admitted);
+    CHECK(decisions[1].remaining == 7);
+    CHECK(read(once + '\0').status == call_status::disagreement); // one more does fit
+    CHECK(read(refused.substr(0, 49)).status == call_status::disagreement);
+    for (std::size_t n = 0; n < once.size(); ++n)
+        CHECK(read(once.substr(0, n)).status == call_status::malformed);
+    CHECK(read(once + "\1").status == call_status::malformed);
+    for (const std::uint64_t number : {4ull, 5ull, ~0ull})
+        CHECK(read_take_each({1, false, {}, number}, part, {}, v, decisions).status == call_status::malformed);
+    CHECK(read_take_each({~0ull, true, once, 0}, part, {}, v, decisions).status == call_status::malformed);
 }
 
 TEST_CASE("redis calls: by the real clock, and by its text when Redis does not know the script")
@@ -189,6 +267,11 @@ TEST_CASE("redis calls: a time to live that is long enough is left alone, and ne
     CHECK(left() > 75'000); // the bucket now takes 67 seconds, longer than the window
     s.take(asked, noon + 61s);
     CHECK(left() < 75'000); // another window
+
+    // The rule that takes longest decides, though it is the second and only a little later than the first.
+    s.define("c", {named("bucket", token_bucket(1, 50s, 4)), named("window", fixed_window(9, 60s))}, noon);
+    s.take({{"c", "k"}}, noon);
+    CHECK(s.connection.number({"PTTL", s.key_of("c", "k")}) > 69'000);
 
     // A window that runs and holds nothing promises no time, however it came about.
     s.define("b", {named("window", fixed_window(9, 1h))}, noon);

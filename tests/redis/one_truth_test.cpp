@@ -19,7 +19,7 @@ bool one_in(int n) { return in_range(0, n) == 0; }
 enum class choice
 {
     all_rules,
-    usual_rules // buckets and windows that enforce: take.lua has a quick path for them
+    usual_rules // buckets and windows that enforce: take_each.lua is for them
 };
 
 rule any_redis_rule(const std::string& name, bool overdrawn, choice from)
@@ -88,6 +88,7 @@ public:
           now_(any_start())
     {
         in_redis_.wrong_guesses = wrong_guesses;
+        in_redis_.in_company = one_in(2);
         for (int g = 0; g < groups_; ++g)
             define("g" + std::to_string(g));
     }

@@ -59,10 +59,12 @@ redis::script with_test_clock(const redis::script& s)
 
 redis_under_test::redis_under_test()
     : connection(shared_server()), take_script(with_test_clock(redis::take_script())),
+      take_each_script(with_test_clock(redis::take_each_script())),
       correct_script(with_test_clock(redis::correct_script()))
 {
     connection.call({"FLUSHALL"});
-    for (const auto& text : {take_script.text, correct_script.text, redis::replace_script().text})
+    for (const auto& text :
+         {take_script.text, take_each_script.text, correct_script.text, redis::replace_script().text})
         connection.call({"SCRIPT", "LOAD", text});
 }
 
@@ -107,6 +109,32 @@ void redis_under_test::convert(const redis::packed_group& to, const std::string&
     ++conversions;
 }
 
+// In company: between two keys that nobody asks about otherwise.
+redis::call_answer redis_under_test::call_take_each(const redis::asked_part& part, const redis::take_options& how,
+                                                    verdict& out, std::vector<decision>& decisions)
+{
+    std::vector<std::string_view> keys{part.key};
+    if (in_company)
+        keys = {"before", part.key, "after"};
+    const std::size_t place = in_company ? 1 : 0;
+    std::string words, argument, command;
+    for (const auto key : keys)
+        redis::append_word(words, key);
+    write_each_argument(argument, part, how);
+    append_take_each(command, keys.size(), words, argument, redis::call_by::digest, take_each_script);
+    const auto reply = connection.call(command);
+    if (reply->type == REDIS_REPLY_ERROR)
+        throw std::runtime_error(reply->str);
+    if (reply->elements != keys.size() + 1)
+        throw std::runtime_error("not an answer a key");
+    const auto& item = *reply->element[place + 1];
+    return read_take_each({.now = static_cast<std::uint64_t>(reply->element[0]->integer),
+                           .has_value = item.type == REDIS_REPLY_STRING,
+                           .value = {item.str, item.type == REDIS_REPLY_STRING ? item.len : 0},
+                           .number = static_cast<std::uint64_t>(item.integer)},
+                          part, how, out, decisions);
+}
+
 answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)
 {
     std::lock_guard guard(one_at_a_time);
@@ -118,15 +146,27 @@ answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)
     for (std::size_t i = 0; i < asked.size(); ++i)
         parts.push_back({&packed(asked[i].group), keys[i], asked[i].costs});
     redis::take_options how{.look = look, .who = who, .guess = wrong_guesses ? now - 24h * 40 : now};
+    bool usual = is_usual(parts, how);
     for (int tries = 0; tries < 20; ++tries) {
-        std::string command;
-        append_take(command, parts, how, redis::call_by::digest, take_script);
-        const auto reply = connection.call(command);
-        if (reply->type == REDIS_REPLY_ERROR)
-            throw std::runtime_error(reply->str);
         verdict v;
         std::vector<decision> said(max_decisions);
-        const auto got = read_take({reply->str, reply->len}, parts, how, v, said);
+        redis::call_answer got;
+        if (usual) {
+            got = call_take_each(parts[0], how, v, said);
+            if (got.status == call_status::unusual) {
+                usual = false;
+                continue;
+            }
+        } else {
+            std::string command;
+            append_take(command, parts, how, redis::call_by::digest, take_script);
+            const auto reply = connection.call(command);
+            if (reply->type == REDIS_REPLY_ERROR)
+                throw std::runtime_error(reply->str);
+            // Kept until its value has been read.
+            text_said.assign(reply->str, reply->len);
+            got = read_take(text_said, parts, how, v, said);
+        }
         if (got.status == call_status::boundaries) {
             how.guess = got.now;
         } else if (got.status == call_status::other_rules || got.status == call_status::lapsed) {

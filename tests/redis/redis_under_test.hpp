@@ -4,7 +4,7 @@
 
 #include "limiter/redis/correct_call.hpp"
 #include "limiter/redis/key_value.hpp"
-#include "limiter/redis/take_call.hpp"
+#include "limiter/redis/take_each_call.hpp"
 #include "tests/contract/limiter_under_test.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -74,6 +74,7 @@ public:
     redis::holder who{7, std::chrono::hours{24 * 365 * 140}};
     std::uint64_t conversions = 0;
     bool wrong_guesses = false; // of Redis's time
+    bool in_company = false;    // usual chains are asked together with those of other keys
 
 private:
     struct defined
@@ -90,6 +91,8 @@ private:
     };
 
     answer ask_for(const chain& asked, time_point now, bool look);
+    redis::call_answer call_take_each(const redis::asked_part& part, const redis::take_options& how, verdict& out,
+                                      std::vector<decision>& decisions);
     void correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
                  time_point charged_at, time_point now);
     void set_clock(time_point now);
@@ -102,7 +105,8 @@ private:
     std::map<std::string, std::shared_ptr<defined>> groups;
     std::map<reservation, held> reservations;
     reservation last_reservation = 0;
-    redis::script take_script, correct_script;
+    std::string text_said; // by take.lua, last
+    redis::script take_script, take_each_script, correct_script;
 };
 
 } // namespace headgate::testing

@@ -120,9 +120,10 @@ redis::script with_test_clock(const redis::script& s)
 } // namespace
 
 client_under_test::client_under_test(const link_maker& make)
-    : loop_(make), take_(with_test_clock(redis::take_script())), correct_(with_test_clock(redis::correct_script())),
+    : loop_(make), take_(with_test_clock(redis::take_script())), take_each_(with_test_clock(redis::take_each_script())),
+      correct_(with_test_clock(redis::correct_script())),
       store_(loop_.links, {7, std::chrono::hours{24 * 365 * 140}}, redis::key_form::plain_when_short,
-             {&take_, &correct_, "now"})
+             {&take_, &take_each_, &correct_, "now"})
 {
     if (!loop_.run_until([&] { return loop_.is_ready(); }))
         throw std::runtime_error("no connection to redis-server: " + loop_.links->why());

@@ -94,7 +94,7 @@ private:
 
     std::recursive_mutex one_at_a_time_; // the loop is one thread's; several clients at once: store_test.cpp
     client_loop loop_;
-    redis::script take_, correct_;
+    redis::script take_, take_each_, correct_;
     redis::store store_;
     std::map<std::string, std::shared_ptr<defined>> groups_;
     std::vector<std::shared_ptr<defined>> former_; // what a reservation was made under

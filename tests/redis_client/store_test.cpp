@@ -22,8 +22,9 @@ struct one_rule
 
 struct client
 {
-    explicit client(const redis_server& server, std::uint64_t id = 7)
-        : loop(options_for(server)), store(loop.link, {id, 60s})
+    explicit client(const redis_server& server, std::uint64_t id = 7) : client(options_for(server), id) {}
+    explicit client(const redis::link_options& options, std::uint64_t id = 7)
+        : loop(options), store(loop.link, {id, 60s})
     {
         REQUIRE(loop.run_until([&] { return loop.link->now() == redis::link::state::ready; }));
     }
@@ -93,6 +94,62 @@ TEST_CASE("redis store: a server without the scripts is given each text once, ho
     CHECK(c.loop.ask({"SCRIPT", "FLUSH"}) == "OK");
     CHECK(c.take(*thousand.rules, "one", 600) == 500);
     CHECK(c.store.seen().texts_sent == 2);
+}
+
+TEST_CASE("redis store: what a turn asks of usual chains leaves in few calls, and each is told about its own key")
+{
+    redis_server server;
+    const one_rule two(per_hour(2));
+    client c(server);
+    CHECK(c.take(*two.rules, "first", 1) == 1); // the scripts are there now
+    const auto before = c.loop.link->calls().asked;
+    std::vector<int> admitted(100), remaining(100, -1);
+    int ended = 0;
+    const auto once = [](client& self, const rule_group& by, int i, int& good, int& left, int& done) -> task<void> {
+        const auto key = "user " + std::to_string(i);
+        const part asked{&by, key, {}};
+        std::array<decision, max_rules_a_group> said;
+        verdict v;
+        const auto trouble = co_await self.store.take({&asked, 1}, said, v);
+        good += trouble == redis::trouble::none && v.admitted ? 1 : 0;
+        left = static_cast<int>(said[0].remaining);
+        ++done;
+    };
+    c.loop.sockets.begin_turn();
+    for (int i = 0; i < 100; ++i) {
+        // Every user once, every tenth three times: one too many.
+        for (int n = 0; n < (i % 10 == 0 ? 3 : 1); ++n)
+            headgate::start(once(c, *two.rules, i, admitted[static_cast<std::size_t>(i)],
+                                 remaining[static_cast<std::size_t>(i)], ended));
+    }
+    CHECK(c.loop.run_until([&] { return ended == 120; }));
+    for (std::size_t i = 0; i < 100; ++i) {
+        CHECK(admitted[i] == (i % 10 == 0 ? 2 : 1));
+        CHECK(remaining[i] == (i % 10 == 0 ? 0 : 1));
+    }
+    CHECK(c.loop.link->calls().asked - before == 4); // of 32 keys at most
+}
+
+TEST_CASE("redis store: a call for many that is not answered counts for each of them")
+{
+    redis_server server;
+    const one_rule ten(per_hour(10));
+    auto options = options_for(server);
+    options.timeout = std::chrono::milliseconds{50};
+    options.failures_to_rest = 20;
+    client c(options);
+    CHECK(c.take(*ten.rules, "one", 1) == 1);
+    server.pause();
+    CHECK(c.take(*ten.rules, "one", 21) == 0);
+    CHECK(c.loop.link->seen().timeouts == 21);
+    CHECK(c.loop.link->now() == redis::link::state::resting);
+    const auto asked = c.loop.link->calls().asked;
+    CHECK(c.take(*ten.rules, "one", 5) == 0); // at once, without asking
+    CHECK(c.loop.link->seen().timeouts == 21);
+    server.resume();
+    CHECK(c.loop.run_until([&] { return c.loop.link->now() == redis::link::state::ready; }));
+    CHECK(c.loop.link->seen().late_replies >= 21);
+    CHECK(c.loop.link->calls().asked >= asked);
 }
 
 TEST_CASE("redis store: another limit counts what was used under the old one")

@@ -15,10 +15,9 @@
 --         mark, id, expires, charged at, holder, a cost a rule   of each reservation; the state has it charged already
 -- ARGV  one a part: byte mode = 1 look only + 2 replace what is not ours + 4 a refusal may write (these are read from
 --       the first part) + 8 has tails + 32 reserve: what is charged is given back unless it is confirmed in time, and a
---       refusal counts nowhere + 64 refused elsewhere: count the refusal, admit nothing; or 16 quick, see below; byte
---       rules; byte numbers before the tails; a byte a rule = kind + 8 x (1 shadow + 2 count_refused + 4 unlimited
---       + 8 starts with less); then 7-byte numbers: the fingerprint; to reserve: id, lifetime, holder, a cost a rule; and
---       for each rule
+--       refusal counts nowhere + 64 refused elsewhere: count the refusal, admit nothing; byte rules; byte numbers before
+--       the tails; a byte a rule = kind + 8 x (1 shadow + 2 count_refused + 4 unlimited + 8 starts with less); then
+--       7-byte numbers: the fingerprint; to reserve: id, lifetime, holder, a cost a rule; and for each rule
 --         1 bucket              ticks a microsecond, cost (us, rest), tolerance (us, rest); when it starts with less:
 --                               what is missing (us, rest)
 --         2 window, clock       cost, limit, period
@@ -38,6 +37,7 @@
 --         5 lapsed               byte part, the whole value: the time of a reservation in it is over
 -- Nothing is written when nothing changes. What is written has a TTL by which it has recovered: a key never lives shorter
 -- than a window in it that has been used.
+-- The usual chain, of one key, has a script of its own: take_each.lua.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
 
@@ -45,91 +45,6 @@ local LARGEST = 9007199254740991
 local MARGIN, LONGEST = 10000, 315360000000 -- milliseconds: ten seconds, ten years
 local KEYS, ARGV, read, write, byte, sub = KEYS, ARGV, struct.unpack, struct.pack, string.byte, string.sub
 local mode = byte(ARGV[1])
--- The usual chain without detours and without tables: one key, one or two rules, all of them buckets and windows that
--- enforce and start full, every cost above 0. What is not as usual about the value is left to the rest of the script.
-if mode == 16 then
-    local arg, key = ARGV[1], KEYS[1]
-    local _, rules, count, kind, next_kind = byte(arg, 1, 5)
-    local rule, a, b, c, d, e, f, g, h, i, j =
-        read(sub('<I7I7I7I7I7I7I7I7I7I7I7', 1, (#arg - 3 - rules) * 2 / 7 + 1), arg, 4 + rules)
-    if kind == 2 or kind == 3 then
-        f, g, h, i, j = d, e, f, g, h
-    end
-    local value = redis.pcall('GET', key)
-    local found, last, blocked, u, v, s, t = rule, 0, 0, 0, 0, 0, 0
-    if value then
-        if #value == 7 * count then
-            found, last, blocked, u, v, s, t = read(rules == 2 and '<I7I7I7I7I7I7I7' or '<I7I7I7I7I7', value)
-        else
-            found = -1
-        end
-    end
-    if found == rule then
-        if last > now then
-            now = last
-        end
-        local ending, covered, admitted = now, now, blocked <= now -- covered: the key lives at least till then already
-        for r = 1, admitted and rules or 0 do
-            if kind == 1 then
-                if u < now then
-                    u, v = now, 0
-                end
-                u, v = u + b, v + c
-                if v >= a then
-                    u, v = u + 1, v - a
-                end
-                if u > now + d or u == now + d and v > e then
-                    admitted = false
-                    break
-                end
-                if u >= ending then
-                    ending = u + 1
-                end
-            else
-                local over = u <= now
-                if v > 0 and u > covered then
-                    covered = u
-                end
-                v = over and a or v + a
-                if v > b then
-                    admitted = false
-                    break
-                end
-                if over then
-                    if kind == 2 then
-                        u = now - now % c + c
-                    elseif kind == 3 then
-                        u = now + c
-                    elseif now < c or now >= e then
-                        return write('<BI7B', 2, now, 0)
-                    else
-                        u = now < d and d or e
-                    end
-                end
-                if u > ending then
-                    ending = u
-                end
-            end
-            -- The other rule's turn; what this one has come to waits in s and t.
-            u, v, s, t = s, t, u, v
-            kind, a, b, c, d, e = next_kind, f, g, h, i, j
-        end
-        if admitted and ending <= covered then
-            -- Setting a TTL costs as much as the rest of a write, and this key has it.
-            redis.call('SETRANGE', key, '7', rules == 2 and write('<I7I7I7I7I7I7', now, blocked, u, v, s, t) or
-                write('<I7I7I7I7', now, blocked, s, t))
-        elseif admitted then
-            local ttl = ending - now
-            ttl = (ttl - ttl % 1000) / 1000 + MARGIN + 1
-            redis.call('SET', key, rules == 2 and write('<I7I7I7I7I7I7I7', rule, now, blocked, u, v, s, t) or
-                write('<I7I7I7I7I7', rule, now, blocked, s, t), 'PX', ttl < LONGEST and ttl or LONGEST)
-        end
-        if value then
-            return write('<BI7Bc0', admitted and 1 or 0, now, 1, sub(value, 15))
-        end
-        return write('<BI7B', admitted and 1 or 0, now, 0)
-    end
-end
 
 local NUMBERS =
     '<I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7I7' ..

@@ -1,0 +1,120 @@
+-- Judges and charges the usual chain for many keys at once, each by itself: what one is refused says nothing of another.
+--
+-- A script, because reading, judging and charging a key must be one step, by one clock. One call for all that came in
+-- together, because calling a script and reading the clock cost Redis as much as a decision does. The usual chain: one
+-- key, one or two rules, all of them buckets and windows that enforce and start full, every cost above 0. What is not
+-- as usual about a value is left to take.lua, which also says how values are laid out and why what is decided here is
+-- exact.
+--
+-- KEYS  all under the same rules, at the same costs. One may be there twice: the second is judged after the first.
+-- ARGV  byte rules; byte numbers of a value; a byte a rule = kind; then 7-byte numbers: the fingerprint, and for each rule
+--       what take.lua says of its kind, 1 to 4
+-- Returns an array: the time, then for each key one of
+--         a value           admitted; the value is the one before the charge
+--         a value, byte 0   refused; the value stays
+--         1, 0              admitted, refused; there was no value
+--         2                 the time is in neither of the windows given: nothing was judged
+--         3                 what the key holds is for take.lua: nothing was judged
+--       A value may know a later moment than the time: time never runs back for a key, and it was judged by the later one.
+-- Nothing is written when nothing changes. What is written has a TTL by which it has recovered.
+
+local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
+
+local MARGIN, LONGEST = 10000, 315360000000 -- milliseconds: ten seconds, ten years
+local KEYS, arg, call, pcall, read, write = KEYS, ARGV[1], redis.call, redis.pcall, struct.unpack, struct.pack
+
+-- A rule's state after the charge; nothing when the cost does not fit, false when the time is in neither window.
+local function charged(kind, u, v, now, a, b, c, d, e)
+    if kind == 1 then
+        if u < now then
+            u, v = now, 0
+        end
+        u, v = u + b, v + c
+        if v >= a then
+            u, v = u + 1, v - a
+        end
+        if u < now + d or u == now + d and v <= e then
+            return u, v
+        end
+    elseif u > now then
+        if v + a <= b then
+            return u, v + a
+        end
+    elseif a <= b then
+        if kind == 2 then
+            return now - now % c + c, a
+        elseif kind == 3 then
+            return now + c, a
+        elseif now < c or now >= e then
+            return false
+        end
+        return now < d and d or e, a
+    end
+end
+
+local rules, count, kind, other_kind = string.byte(arg, 1, 4)
+local two = rules == 2
+local rule, a, b, c, d, e, f, g, h, i, j =
+    read(string.sub('<I7I7I7I7I7I7I7I7I7I7I7', 1, (#arg - 2 - rules) * 2 / 7 + 1), arg, 3 + rules)
+if kind == 2 or kind == 3 then
+    f, g, h, i, j = d, e, f, g, h
+end
+local size, numbers = 7 * count, two and '<I7I7I7I7I7I7I7' or '<I7I7I7I7I7'
+local replies = {now}
+
+for p = 1, #KEYS do
+    local key, now, reply = KEYS[p], now, 3
+    local value = pcall('GET', key)
+    local found, last, blocked, u, v, s, t = rule, 0, 0, 0, 0, 0, 0
+    if value then
+        if #value == size then -- an error, WRONGTYPE, has no size
+            found, last, blocked, u, v, s, t = read(numbers, value)
+        else
+            found = -1
+        end
+    end
+    if found == rule then
+        if last > now then
+            now = last
+        end
+        local covered = now -- the key lives at least till then already: a window that has been used says so
+        if v > 0 and kind ~= 1 and u > covered then
+            covered = u
+        end
+        if t and t > 0 and other_kind ~= 1 and s > covered then
+            covered = s
+        end
+        if blocked > now then
+            u = nil
+        else
+            u, v = charged(kind, u, v, now, a, b, c, d, e)
+            if u and two then
+                s, t = charged(other_kind, s, t, now, f, g, h, i, j)
+                u = s and u
+            end
+        end
+        if u then
+            local ending = kind == 1 and u + 1 or u
+            if two and s >= ending then
+                ending = other_kind == 1 and s + 1 or s
+            end
+            if ending <= covered then
+                -- Setting a TTL costs as much as the rest of a write, and this key has it.
+                call('SETRANGE', key, '7', two and write('<I7I7I7I7I7I7', now, blocked, u, v, s, t) or
+                    write('<I7I7I7I7', now, blocked, u, v))
+            else
+                local ttl = ending - now
+                ttl = (ttl - ttl % 1000) / 1000 + MARGIN + 1
+                call('SET', key, two and write(numbers, rule, now, blocked, u, v, s, t) or
+                    write(numbers, rule, now, blocked, u, v), 'PX', ttl < LONGEST and ttl or LONGEST)
+            end
+            reply = value or 1
+        elseif u == nil then
+            reply = value and value .. '\0' or 0
+        else
+            reply = 2
+        end
+    end
+    replies[p + 1] = reply
+end
+return replies

@@ -1,0 +1,37 @@
+// The usual chain asked of Redis for many keys at once: the arguments of take_each.lua, and what its answer means for
+// each key. No I/O, and no allocation once the buffers have grown.
+#pragma once
+
+#include "limiter/redis/take_call.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headgate::limiter::redis {
+
+// Whether take_each.lua can be asked about the chain. What it cannot answer after all it says: then take.lua can.
+bool is_usual(std::span<const asked_part> parts, const take_options& how);
+
+// Writes the one argument of a call: it is the same for all keys. `key` and its text do not matter.
+void write_each_argument(std::string& out, const asked_part& any, const take_options& how);
+// A whole call: `keys` of them, as append_word writes them one after the other, and the argument.
+void append_take_each(std::string& out, std::size_t keys, std::string_view key_words, std::string_view argument,
+                      call_by by = call_by::digest, const script& s = take_each_script());
+
+// What the script said of one key.
+struct each_answer
+{
+    std::uint64_t now = 0;  // what the array begins with
+    bool has_value = false; // the key's item is a text, not a number
+    std::string_view value;
+    std::uint64_t number = 0;
+};
+
+// As read_take: `done`, or why take.lua must be asked: `boundaries` or `unusual`; or `malformed`, or `disagreement`.
+call_answer read_take_each(const each_answer& said, const asked_part& asked, const take_options& how, verdict& out,
+                           std::span<decision> decisions);
+
+} // namespace headgate::limiter::redis
