@@ -12,7 +12,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::string_view channel = "+switch-master";
-constexpr milliseconds check_interval{1000};
 constexpr milliseconds first_pause{25}, longest_pause{250}; // between rounds that found nobody
 constexpr milliseconds suspicion_rest{100}; // what a server says is not looked into more often, however many ask it
 
@@ -176,8 +175,8 @@ task<void> sentinel_master::watch()
         if (is_stopped())
             break;
         keep_listening();
-        const auto pause =
-            is_found ? check_interval : std::min(first_pause * (1 << std::min(failed_rounds_, 8u)), longest_pause);
+        const auto pause = is_found ? options_.check_interval
+                                    : std::min(first_pause * (1 << std::min(failed_rounds_, 8u)), longest_pause);
         if (!is_due_)
             co_await nap(last_round_ + pause);
     }

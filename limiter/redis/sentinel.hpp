@@ -17,9 +17,10 @@ namespace headgate::limiter::redis {
 struct sentinel_options
 {
     std::vector<server_address> sentinels;
-    std::string master;    // their name for it
-    link_options sentinel; // login and times of the links to them
-    link_options server;   // of the link to the master; what to call it is for Sentinel to say
+    std::string master;                             // their name for it
+    link_options sentinel;                          // login and times of the links to them
+    link_options server;                            // of the link to the master; what to call it is for Sentinel to say
+    std::chrono::milliseconds check_interval{1000}; // they are asked so often, whatever happens
 };
 
 // "name old-host old-port new-host new-port": where the master of that name is now. Nothing: it is not about it.

@@ -20,8 +20,9 @@ struct sentinel_client
         decision said;
     };
 
-    explicit sentinel_client(const sentinel_group& group, std::chrono::microseconds timeout = std::chrono::seconds{5})
-        : loop([&](client_loop& in) { return master = group.source(in, timeout); }),
+    explicit sentinel_client(const sentinel_group& group, std::chrono::microseconds timeout = std::chrono::seconds{5},
+                             std::chrono::milliseconds check_interval = std::chrono::seconds{1})
+        : loop([&](client_loop& in) { return master = group.source(in, timeout, check_interval); }),
           store(master, {7, std::chrono::seconds{60}})
     {}
     bool becomes_ready()

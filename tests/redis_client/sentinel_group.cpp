@@ -102,12 +102,14 @@ void sentinel_group::start_sentinels()
     }
 }
 
-std::shared_ptr<redis::sentinel_master> sentinel_group::source(client_loop& in, std::chrono::microseconds timeout) const
+std::shared_ptr<redis::sentinel_master> sentinel_group::source(client_loop& in, std::chrono::microseconds timeout,
+                                                               std::chrono::milliseconds check_interval) const
 {
     redis::sentinel_options options;
     options.master = master_name;
     options.sentinel.timeout = 500ms;
     options.server.timeout = timeout;
+    options.check_interval = check_interval;
     for (const auto& each : sentinels)
         options.sentinels.push_back({"127.0.0.1", static_cast<std::uint16_t>(each->port())});
     return std::make_shared<redis::sentinel_master>(in.sockets, in.names, std::move(options), in.keep_told());

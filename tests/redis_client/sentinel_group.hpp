@@ -25,7 +25,9 @@ public:
 
     void start_sentinels();
     // Links to the master that the sentinels name.
-    std::shared_ptr<redis::sentinel_master> source(client_loop& in, std::chrono::microseconds timeout) const;
+    std::shared_ptr<redis::sentinel_master> source(client_loop& in, std::chrono::microseconds timeout,
+                                                   std::chrono::milliseconds check_interval = std::chrono::seconds{
+                                                       1}) const;
     // Which port is master, by its own account; 0: none of the replicas.
     int promoted() const;
     // Which port all sentinels name; 0: they do not agree.

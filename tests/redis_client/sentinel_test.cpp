@@ -76,7 +76,7 @@ TEST_CASE("redis sentinel: a take that meets READONLY is asked of the next maste
     sentinel_group group(0);
     redis_server next;
     const one_rule ten("api/user", 10);
-    sentinel_client c(group);
+    sentinel_client c(group, 5s, 1h); // nobody finds the next master before the take needs it
     REQUIRE(c.becomes_ready());
     const auto began = steady::now(); // what a server says is looked into only every 100 ms
     REQUIRE(c.loop.run_until([&] { return steady::now() - began > 300ms; }));
