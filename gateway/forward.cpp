@@ -242,6 +242,7 @@ task<bool> ask_upstream(session& client, exchange& x, bool websocket)
             build_head(client, x, link, websocket);
             auto body = first_body;
             http::join_small(x.out, body);
+            co_await client.in_step();
             const bool sent = co_await link.send(x.out.view(), body, x.via->idle_timeout());
             failure.request_bytes_sent = x.out.size() + body.size();
             error = sent ? http_error::none : http_error::upstream_reset;
@@ -266,7 +267,9 @@ task<bool> ask_upstream(session& client, exchange& x, bool websocket)
                     co_await relay_tunnel(client, x, link);
                     co_return false;
                 }
-                const bool again = co_await relay_answer(client, x, link, upload);
+                auto relay = relay_answer(client, x, link, upload);
+                co_await client.in_step();
+                const bool again = co_await relay;
                 co_return again;
             }
             failure.response_bytes_received = x.interim_heads + x.answer_in.size(); // an interim answer is one too

@@ -103,7 +103,9 @@ task<bool> handle_request(session& client, exchange& x)
     if (error != http_error::none) {
         again = co_await answer_error(client, x, error);
     } else if (x.limit.refused) {
-        again = co_await answer_refusal(client, x);
+        auto refusal = answer_refusal(client, x);
+        co_await client.in_step();
+        again = co_await refusal;
     } else {
         bool stayed = true;
         if (x.limit.delay > limiter::microseconds{0})
@@ -114,6 +116,7 @@ task<bool> handle_request(session& client, exchange& x)
             again = co_await forward(client, x);
         client.owner().buffers().give_back(x.answer_in);
     }
+    co_await client.in_step();
     settle_request(client, x);
     log_request(client, x);
     co_return again;

@@ -201,7 +201,11 @@ relaying::relaying(session& client, exchange& x, upstream_connection& link, uplo
     : client_(client), x_(x), link_(link), upload_(upload), framing_(client_framing(x)),
       keep_(x.framing.keep_alive && !client.owner().is_draining() && framing_.kind != body_kind::until_close),
       left_(x.answer_framing.body.length)
-{}
+{
+    build_head();
+    take_ready(x_.answer_parser.consumed());
+    finish_piece();
+}
 
 void relaying::build_head()
 {
@@ -232,20 +236,17 @@ void relaying::take_ready(std::size_t from)
 }
 
 // What x.out holds, and the plain part of the body behind it.
-void relaying::send_ready()
+void relaying::finish_piece()
 {
     if (done_ && framing_.kind == body_kind::chunked)
         x_.out.append(http::last_chunk);
     http::join_small(x_.out, plain_);
     piece_ = {&client_, x_.out.view(), plain_};
-    sent_ = piece_.now();
 }
 
 std::optional<bool> relaying::now()
 {
-    build_head();
-    take_ready(x_.answer_parser.consumed());
-    send_ready();
+    sent_ = piece_.now();
     // An answer that has come whole is timed once: it began and ended when it was sent.
     x_.outcome.answered = std::chrono::steady_clock::now();
     if (!sent_ || !*sent_ || !sound_ || !done_ || upload_.is_running())
@@ -282,7 +283,8 @@ task<bool> relaying::later()
             how = watch->client_is_gone() ? end::client_gone : end::cut;
             break;
         }
-        send_ready();
+        finish_piece();
+        sent_ = piece_.now();
     }
     watch.reset();
     // An answer that is complete before the request is: nothing more of the request is wanted.

@@ -59,8 +59,8 @@ http::http_error append_ready_chunks(session& client, exchange& x, http::byte_bu
 bool awaits_continue(const exchange& x);
 task<bool> tell_to_continue(session& client, exchange& x);
 
-// Sends the answer whose head has been read. Gives the upstream's connection back or discards it. Whether the client's
-// goes on.
+// The answer whose head has been read: made ready, then sent. Gives the upstream's connection back or discards it.
+// Whether the client's goes on.
 class relaying
 {
 public:
@@ -78,7 +78,7 @@ private:
 
     void build_head();
     void take_ready(std::size_t from);
-    void send_ready();
+    void finish_piece();
     bool finish(end how, http::http_error from_client, steady_time ended);
 
     session& client_;

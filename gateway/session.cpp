@@ -53,13 +53,14 @@ task<void> session::serve()
         if (!x_ || x_->in.empty()) {
             // Here clients spend their lives, so nothing but this frame is kept for one that waits.
             await(waiting_for::request, listener_.idle_timeout());
-            auto heard = fall_idle();
-            while (heard == heard_state::nothing) {
-                const auto ready = co_await socket_.until_readable();
-                heard = ready.error || leaving_ ? heard_state::end : hear();
+            heard_ = fall_idle();
+            while (heard_ == heard_state::nothing) {
+                const auto ready = co_await socket_.until_readable(this);
+                if (ready.error || leaving_)
+                    heard_ = heard_state::end;
             }
             stop_waiting();
-            if (heard == heard_state::end)
+            if (heard_ == heard_state::end)
                 break;
         }
         const auto head = co_await read_head();
@@ -92,6 +93,12 @@ session::heard_state session::fall_idle()
     if (x_)
         worker_.give_back(std::move(x_));
     return leaving_ || worker_.is_draining() ? heard_state::end : heard_state::nothing;
+}
+
+std::size_t session::on_readable()
+{
+    heard_ = hear();
+    return x_ ? x_->in.size() : 0;
 }
 
 session::heard_state session::hear()

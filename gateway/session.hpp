@@ -19,7 +19,7 @@
 
 namespace headgate {
 
-class session : public boost::intrusive::list_base_hook<>
+class session final : public boost::intrusive::list_base_hook<>, private read_ahead
 {
 public:
     // Starts serving a non-blocking socket; the session ends itself.
@@ -28,6 +28,9 @@ public:
     worker& owner() { return worker_; }
     const http::ip_address& peer() const { return peer_; }
     const config::listener_config& limits() const { return listener_.config(); }
+
+    // co_await client.in_step(): a point at which the requests of one turn wait for each other (reactor.hpp).
+    auto in_step() { return worker_.sockets().in_step(); }
 
     struct sending
     {
@@ -102,6 +105,7 @@ private:
 
     task<void> serve();
     heard_state fall_idle();
+    std::size_t on_readable() override;
     heard_state hear();
     auto read_head() { return at_once_or_later(reading_head{*this}); }
     std::optional<head_state> parse_head();
@@ -123,6 +127,7 @@ private:
     std::unique_ptr<exchange> x_;
     waiting_for waiting_ = waiting_for::nothing;
     bool leaving_ = false;
+    heard_state heard_ = heard_state::nothing;
     http::http_error error_ = http::http_error::none;
 };
 

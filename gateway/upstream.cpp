@@ -67,19 +67,24 @@ bool upstream_connection::begin_read(deadline_list& within)
     return true;
 }
 
-error_code upstream_connection::end_read(http::byte_buffer& into, buffer_pool& spare, const io_result& ready)
+std::size_t upstream_connection::read_now(http::byte_buffer& into, buffer_pool& spare, error_code& error)
 {
-    error_code error = cancelled_ ? error_code(asio::error::operation_aborted) : ready.error;
-    if (!error) {
-        if (into.capacity() == 0)
-            into = spare.take();
-        if (const auto got = socket_.read_now(into.prepare(buffer_pool::size), buffer_pool::size)) {
-            into.commit(got->bytes);
-            error = got->error;
-        }
-    }
+    if (into.capacity() == 0)
+        into = spare.take();
+    const auto got = socket_.read_now(into.prepare(buffer_pool::size), buffer_pool::size);
+    if (!got)
+        return 0;
+    into.commit(got->bytes);
+    error = got->error;
+    return got->bytes;
+}
+
+error_code upstream_connection::end_read(const io_result& ready, const error_code& error)
+{
     reading_.disarm();
-    return error;
+    if (cancelled_)
+        return asio::error::operation_aborted;
+    return ready.error ? ready.error : error;
 }
 
 task<error_code> upstream_connection::connect(const asio::ip::tcp::endpoint& to, deadline_list& within)

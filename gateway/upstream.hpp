@@ -47,7 +47,7 @@ public:
     // when the time is over.
     auto read(http::byte_buffer& into, buffer_pool& spare, deadline_list& within)
     {
-        return reading{*this, into, spare, within, socket_.until_readable()};
+        return reading(*this, into, spare, within);
     }
     // May be tried again with another address.
     task<error_code> connect(const asio::ip::tcp::endpoint& to, deadline_list& within);
@@ -74,19 +74,30 @@ private:
     };
     task<bool> send_rest(std::string_view first, std::string_view second, deadline_list& within);
 
-    struct reading
+    class reading final : private read_ahead
     {
-        upstream_connection& from;
-        http::byte_buffer& into;
-        buffer_pool& spare;
-        deadline_list& within;
-        decltype(std::declval<tcp_socket&>().until_readable()) wait;
-        bool await_ready() { return !from.begin_read(within) || wait.await_ready(); }
-        void await_suspend(std::coroutine_handle<> waiting) { wait.await_suspend(waiting); }
-        error_code await_resume() { return from.end_read(into, spare, wait.await_resume()); }
+    public:
+        reading(upstream_connection& from, http::byte_buffer& into, buffer_pool& spare, deadline_list& within)
+            : from_(from), into_(into), spare_(spare), within_(within), wait_(from.socket_.until_readable(this))
+        {}
+        reading(const reading&) = delete;
+        bool await_ready() { return !from_.begin_read(within_) || wait_.await_ready(); }
+        void await_suspend(std::coroutine_handle<> waiting) { wait_.await_suspend(waiting); }
+        error_code await_resume() { return from_.end_read(wait_.await_resume(), error_); }
+
+    private:
+        std::size_t on_readable() override { return from_.read_now(into_, spare_, error_); }
+
+        upstream_connection& from_;
+        http::byte_buffer& into_;
+        buffer_pool& spare_;
+        deadline_list& within_;
+        decltype(std::declval<tcp_socket&>().until_readable()) wait_;
+        error_code error_; // of the read
     };
     bool begin_read(deadline_list& within);
-    error_code end_read(http::byte_buffer& into, buffer_pool& spare, const io_result& ready);
+    std::size_t read_now(http::byte_buffer& into, buffer_pool& spare, error_code& error);
+    error_code end_read(const io_result& ready, const error_code& error);
 
     tcp_socket socket_;
     socket_deadline reading_, writing_;

@@ -17,7 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int clients_a_turn = 32; // then upstreams are asked for again
+constexpr std::size_t clients_a_turn = 32;         // then upstreams are asked for again
+constexpr std::size_t most_in_step = 32;           // sockets of a group
+constexpr std::size_t most_read_ahead = 64 * 1024; // bytes for it: what comes on top is read after they are sent
 constexpr std::uint32_t for_reading = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 error_code last_error() { return {errno, boost::system::system_category()}; }
@@ -62,14 +64,16 @@ void reactor::turn(std::chrono::nanoseconds at_most)
         at_most = 0ns;
     else if (!timers_.empty())
         at_most = std::clamp<std::chrono::nanoseconds>(timers_.nearest() - turn_began_, 0ns, at_most);
-    count_ = ask_kernel(at_most);
+    sort_events(ask_kernel(at_most));
     begin_turn();
     call_posted();
-    handle_sockets();
-    handle_clients();
+    handle_ready();
+    take_clients();
+    handle_ready();
     resume_all();
     timers_.expire(turn_began_);
     end_turn();
+    step_on();
 }
 
 int reactor::ask_kernel(std::chrono::nanoseconds at_most)
@@ -85,30 +89,61 @@ int reactor::ask_kernel(std::chrono::nanoseconds at_most)
     return ::epoll_wait(set_, events_.data(), static_cast<int>(batch), static_cast<int>(whole.count()));
 }
 
-void reactor::handle_sockets()
+// Those who come first, and those who wait for them.
+void reactor::sort_events(int count)
 {
-    for (next_ = 0; next_ < count_;) {
-        const auto& event = events_[static_cast<std::size_t>(next_++)];
-        auto* const ready = static_cast<tcp_socket*>(event.data.ptr); // null: it has gone, or the call that woke us
-        if (!ready || is_stopped_)
+    next_ = count_ = 0;
+    for (int i = 0; i < count && !is_stopped_; ++i) {
+        const auto& event = events_[static_cast<std::size_t>(i)];
+        auto* const ready = static_cast<tcp_socket*>(event.data.ptr); // null: the call that woke us
+        if (!ready)
             continue;
-        const std::uint32_t events = event.events;
         if (ready->waits_)
-            push_waiting(*ready, events);
+            push_waiting(*ready, event.events);
         else
-            ready->on_events(events);
+            ready_[count_++] = {ready, event.events};
     }
-    count_ = next_ = 0;
 }
 
-void reactor::handle_clients()
+void reactor::take_clients()
 {
-    for (int i = 0; i < clients_a_turn && first_waiting_; ++i) {
-        auto& client = *first_waiting_;
-        const auto events = client.waiting_events_;
-        drop_waiting(client);
-        client.on_events(events);
+    while (count_ < clients_a_turn && first_waiting_) {
+        ready_[count_++] = {first_waiting_, first_waiting_->waiting_events_};
+        drop_waiting(*first_waiting_);
     }
+}
+
+// Group by group, and each small enough for what it works with to stay in the cache: first all are read, then all go
+// on, step by step where they keep step.
+void reactor::handle_ready()
+{
+    while (next_ < count_ && !is_stopped_) {
+        std::size_t end = next_, bytes = 0;
+        for (; end < count_ && end - next_ < most_in_step && bytes < most_read_ahead; ++end) {
+            if (auto* const ready = ready_[end].who)
+                bytes += ready->note(ready_[end].events);
+        }
+        keeps_step_ = end - next_ > 1;
+        while (next_ < end) {
+            const auto [ready, events] = ready_[next_++];
+            if (ready && !is_stopped_)
+                ready->go_on(events);
+        }
+        step_on();
+    }
+    next_ = count_ = 0;
+}
+
+void reactor::step_on()
+{
+    while (!in_step_.empty()) {
+        stepping_.swap(in_step_);
+        keeps_step_ = stepping_.size() > 1;
+        for (const auto waiting : stepping_)
+            waiting.resume();
+        stepping_.clear();
+    }
+    keeps_step_ = false;
 }
 
 void reactor::post(std::function<void()> what)
@@ -190,9 +225,9 @@ void reactor::forget(tcp_socket& gone)
         handled_ = nullptr;
     if (gone.waiting_events_ != 0)
         drop_waiting(gone);
-    for (int i = next_; i < count_; ++i) {
-        if (events_[static_cast<std::size_t>(i)].data.ptr == &gone)
-            events_[static_cast<std::size_t>(i)].data.ptr = nullptr;
+    for (auto i = next_; i < count_; ++i) {
+        if (ready_[i].who == &gone)
+            ready_[i].who = nullptr;
     }
 }
 
@@ -240,6 +275,7 @@ bool tcp_socket::watch()
 void tcp_socket::cancel()
 {
     if (reader_) {
+        is_read_ = false;
         read_result_ = {asio::error::operation_aborted, 0};
         reactor_.resume_later(std::exchange(reader_, {}));
     }
@@ -259,10 +295,10 @@ void tcp_socket::close()
     readable_ = true; // whoever reads from now on learns at once that it is closed
 }
 
-bool tcp_socket::try_read(char* at, std::size_t most)
+bool tcp_socket::try_read(char* at, std::size_t most, read_ahead* ahead)
 {
     if (!at) {
-        read_result_ = {};
+        read_result_ = {{}, ahead ? ahead->on_readable() : 0};
         return true;
     }
     for (;;) {
@@ -302,19 +338,26 @@ bool tcp_socket::watch_writable()
     return false;
 }
 
-void tcp_socket::on_events(std::uint32_t events)
+// What the kernel says; who waits for it is read for. How much that was.
+std::size_t tcp_socket::note(std::uint32_t events)
 {
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         ended_ = true;
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
         readable_ = true;
-        if (reader_ && try_read(read_at_, read_most_)) {
-            auto& in = reactor_;
-            in.handled_ = this;
-            std::exchange(reader_, {}).resume();
-            if (std::exchange(in.handled_, nullptr) != this)
-                return; // the reader has closed this socket
-        }
+        is_read_ = reader_ && try_read(read_at_, read_most_, ahead_);
+    }
+    return is_read_ ? read_result_.bytes : 0;
+}
+
+void tcp_socket::go_on(std::uint32_t events)
+{
+    if (std::exchange(is_read_, false)) {
+        auto& in = reactor_;
+        in.handled_ = this;
+        std::exchange(reader_, {}).resume();
+        if (std::exchange(in.handled_, nullptr) != this)
+            return; // the reader has closed this socket
     }
     if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) && writer_)
         std::exchange(writer_, {}).resume();

@@ -46,6 +46,17 @@ private:
     bool is_queued_ = false;
 };
 
+// Reads for a reader that waits without a buffer, as soon as there is something: when many sockets are ready, all are
+// read before any reader goes on.
+class read_ahead
+{
+public:
+    virtual std::size_t on_readable() = 0; // how much it was
+
+protected:
+    ~read_ahead() = default;
+};
+
 class reactor
 {
 public:
@@ -75,6 +86,12 @@ public:
     void resume_later(std::coroutine_handle<> waiting) { resumed_.push_back(waiting); }
     // co_await reactor.others_first(): goes on in the next turn, after whoever else is ready.
     auto others_first() { return yielding{*this}; }
+    // co_await reactor.in_step(): goes on when everyone else who was ready has come as far, or has gone another way.
+    // Who does the same thing right after others have done it finds its code, and the kernel's, still in the cache.
+    // Does not wait for who is alone, and never beyond this turn.
+    auto in_step() { return stepping{*this}; }
+    // What goes on now is several who were waiting for the same thing.
+    void expect_several() { keeps_step_ = true; }
 
 private:
     friend class tcp_socket;
@@ -89,10 +106,25 @@ private:
         void await_resume() const noexcept {}
     };
 
+    struct stepping
+    {
+        reactor& in;
+        bool await_ready() const noexcept { return !in.keeps_step_; }
+        void await_suspend(std::coroutine_handle<> waiting) { in.in_step_.push_back(waiting); }
+        void await_resume() const noexcept {}
+    };
+    struct ready_socket
+    {
+        tcp_socket* who; // null: it has gone meanwhile
+        std::uint32_t events;
+    };
+
     bool has_work() const;
     int ask_kernel(std::chrono::nanoseconds at_most);
-    void handle_sockets();
-    void handle_clients();
+    void sort_events(int count);
+    void take_clients();
+    void handle_ready();
+    void step_on();
     void call_posted();
     void resume_all();
     void end_turn();
@@ -103,8 +135,11 @@ private:
     int set_ = -1;  // of epoll
     int wake_ = -1; // an eventfd: something was posted
     std::array<epoll_event, batch> events_;
-    int next_ = 0, count_ = 0; // of the batch being handled
+    std::array<ready_socket, batch> ready_; // those being handled
+    std::size_t next_ = 0, count_ = 0;      // of them
     const tcp_socket* handled_ = nullptr;
+    std::vector<std::coroutine_handle<>> in_step_, stepping_;
+    bool keeps_step_ = false;
     // Sockets of the later turn that are ready, in order of arrival.
     tcp_socket* first_waiting_ = nullptr;
     tcp_socket* last_waiting_ = nullptr;
@@ -148,11 +183,12 @@ public:
     // What is there; nothing when a read would wait, and the next until_readable does wait.
     std::optional<io_result> read_now(char* at, std::size_t most)
     {
-        return readable_ && try_read(at, most) ? std::optional(read_result_) : std::nullopt;
+        return readable_ && try_read(at, most, nullptr) ? std::optional(read_result_) : std::nullopt;
     }
     // Waits until a read might not have to; takes nothing, needs no buffer. A socket that is new, or whose last read
-    // filled its buffer, is only believed to be readable: read_now tells.
-    auto until_readable() { return read_operation{*this, nullptr, 0}; }
+    // filled its buffer, is only believed to be readable: read_now tells. With `ahead`, that has been called when the
+    // wait ends without an error.
+    auto until_readable(read_ahead* ahead = nullptr) { return read_operation{*this, nullptr, 0, ahead}; }
     // False when the kernel has announced nothing since the last read came up short. It does so only once it watches.
     bool may_be_readable() const { return readable_ || watched_ == 0; }
     // Nothing is left to read, or nobody to accept: the next wait is for an edge.
@@ -172,11 +208,13 @@ private:
         tcp_socket& socket;
         char* at;
         std::size_t most;
-        bool await_ready() { return (socket.readable_ && socket.try_read(at, most)) || !socket.watch(); }
+        read_ahead* ahead = nullptr;
+        bool await_ready() { return (socket.readable_ && socket.try_read(at, most, ahead)) || !socket.watch(); }
         void await_suspend(std::coroutine_handle<> waiting)
         {
             socket.read_at_ = at;
             socket.read_most_ = most;
+            socket.ahead_ = ahead;
             socket.reader_ = waiting;
         }
         io_result await_resume() const { return socket.read_result_; }
@@ -189,11 +227,12 @@ private:
         io_result await_resume() const { return socket.write_result_; }
     };
 
-    bool try_read(char* at, std::size_t most);
+    bool try_read(char* at, std::size_t most, read_ahead* ahead);
     bool watch();
     bool watch_writable();
     bool watch_for(std::uint32_t events);
-    void on_events(std::uint32_t events);
+    std::size_t note(std::uint32_t events);
+    void go_on(std::uint32_t events);
 
     reactor& reactor_;
     int fd_ = -1;
@@ -204,6 +243,8 @@ private:
     std::uint32_t waiting_events_ = 0; // not 0: in the reactor's list
     tcp_socket *earlier_ = nullptr, *later_ = nullptr;
     std::coroutine_handle<> reader_, writer_;
+    bool is_read_ = false; // what reader_ waits for is there
+    read_ahead* ahead_ = nullptr;
     char* read_at_ = nullptr;
     std::size_t read_most_ = 0;
     io_result read_result_, write_result_;

@@ -77,6 +77,8 @@ task<void> take_together::ask(std::shared_ptr<take_together> self, std::unique_p
     };
     link::answer got;
     const auto failed = co_await self->caller_->call(what->slot, what->began, write, got, what->who.size());
+    if (what->who.size() > 1)
+        self->reactor_.expect_several();
     tell(*what, failed, got);
     self->spare_.push_back(std::move(what));
 }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <sys/eventfd.h>
 #include <thread>
 #include <vector>
@@ -122,6 +123,101 @@ TEST_CASE("reactor: a client that is closed while it waits for its turn gets non
         ready_sockets::make_ready(fd);
     sockets.run(2);
     CHECK_FALSE(second);
+}
+
+namespace {
+
+// Descriptors that are ready at once, each with a coroutine that is read for and then takes two steps. What happened is
+// told by a letter and a number: r read, a before the first step, b after it, c after the second.
+class in_step_sockets
+{
+public:
+    explicit in_step_sockets(std::size_t count, std::size_t bytes_each = 1) : bytes_each_(bytes_each)
+    {
+        for (std::size_t i = 0; i < count; ++i) {
+            auto& one = all_.emplace_back(*this, i);
+            one.socket.adopt(::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC));
+            one.socket.exhausted();
+            start(take_steps(one));
+        }
+    }
+    ~in_step_sockets()
+    {
+        for (auto& one : all_)
+            one.socket.close();
+        in_.stop();
+        in_.run();
+    }
+    std::string run()
+    {
+        in_.turn(patience);
+        return told_;
+    }
+    void close_when(std::string what, std::size_t number) { closing_ = {std::move(what), number}; }
+
+private:
+    struct one_socket final : read_ahead
+    {
+        one_socket(in_step_sockets& of, std::size_t i) : owner(of), number(i), socket(of.in_) {}
+        std::size_t on_readable() override
+        {
+            owner.tell('r', number);
+            return owner.bytes_each_;
+        }
+        in_step_sockets& owner;
+        std::size_t number;
+        tcp_socket socket;
+    };
+    void tell(char what, std::size_t number)
+    {
+        const auto now = what + std::to_string(number);
+        told_ += (told_.empty() ? "" : " ") + now;
+        if (now == closing_.first)
+            all_[closing_.second].socket.close();
+    }
+    static task<void> take_steps(one_socket& mine)
+    {
+        const auto ready = co_await mine.socket.until_readable(&mine);
+        if (ready.error)
+            co_return;
+        for (const char step : {'a', 'b', 'c'}) {
+            mine.owner.tell(step, mine.number);
+            co_await mine.owner.in_.in_step();
+        }
+    }
+
+    reactor in_;
+    std::deque<one_socket> all_;
+    std::size_t bytes_each_;
+    std::string told_;
+    std::pair<std::string, std::size_t> closing_;
+};
+
+} // namespace
+
+TEST_CASE("reactor: who is ready together is read for first, and then takes each step together")
+{
+    CHECK(in_step_sockets(3).run() == "r0 r1 r2 a0 a1 a2 b0 b1 b2 c0 c1 c2");
+    CHECK(in_step_sockets(1).run() == "r0 a0 b0 c0");
+    reactor idle;
+    CHECK(idle.in_step().await_ready()); // nobody to wait for
+}
+
+TEST_CASE("reactor: nobody takes a step with more than a few others, or with many bytes read")
+{
+    const auto told = in_step_sockets(40).run();
+    CHECK(told.starts_with("r0 r1 r2 r3 "));
+    CHECK(told.find("r31 a0 ") != told.npos);
+    CHECK(told.find("c31 r32 ") != told.npos);
+    CHECK(told.ends_with("c38 c39"));
+    CHECK(in_step_sockets(3, 40'000).run() == "r0 r1 a0 a1 b0 b1 c0 c1 r2 a2 b2 c2");
+}
+
+TEST_CASE("reactor: a socket that is closed after it was read for, and before its reader goes on, tells the reader so")
+{
+    in_step_sockets sockets(3);
+    sockets.close_when("a0", 1);
+    CHECK(sockets.run() == "r0 r1 r2 a0 a2 b0 b2 c0 c2");
 }
 
 namespace {
