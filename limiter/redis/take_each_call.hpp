@@ -24,10 +24,15 @@ void append_take_each(std::string& out, std::size_t keys, std::string_view key_w
 // What the script said of one key.
 struct each_answer
 {
-    std::uint64_t now = 0;  // what the array begins with
-    bool has_value = false; // the key's item is a text, not a number
-    std::string_view value;
+    std::uint64_t now = 0; // what the array begins with
+    enum class kind : std::uint8_t
+    {
+        number, // the key's item is one
+        value,  // the key's item is a text
+        alone   // the reply is no array, but a text
+    } what = kind::number;
     std::uint64_t number = 0;
+    std::string_view text;
 };
 
 // As read_take: `done`, or why take.lua must be asked: `boundaries` or `unusual`; or `malformed`, or `disagreement`.

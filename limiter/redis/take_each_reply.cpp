@@ -25,27 +25,31 @@ enum item : std::uint64_t
 call_answer read_take_each(const each_answer& said, const asked_part& asked, const take_options& how, verdict& out,
                            std::span<decision> decisions)
 {
+    if (said.what == each_answer::kind::alone)
+        return read_take(said.text, {&asked, 1}, how, out, decisions);
     const auto size = asked.group->numbers() * number_bytes;
-    const bool refused = said.has_value ? said.value.size() == size + 1 && said.value.back() == 0 : said.number == 0;
+    const bool has_value = said.what == each_answer::kind::value;
+    const bool refused = has_value ? said.text.size() == size + 1 && said.text.back() == 0 : said.number == refused_new;
     if (said.now > largest || asked.group->numbers() > most_numbers)
         return {};
-    const time_point now{microseconds{static_cast<std::int64_t>(said.now)}};
-    if (said.has_value ? said.value.size() != size && !refused : said.number > for_take_lua)
+    if (has_value ? said.text.size() != size && !refused : said.number > for_take_lua)
         return {};
-    if (!said.has_value && said.number > admitted_new)
+    if (!has_value && said.number > admitted_new) {
+        const time_point now{microseconds{static_cast<std::int64_t>(said.now)}};
         return {.status = said.number == other_windows ? call_status::boundaries : call_status::unusual, .now = now};
+    }
 
     std::array<char, 2 + number_bytes * most_numbers> text;
     number_writer to(text.data());
     to.byte(static_cast<unsigned>(refused ? reply_status::refused : reply_status::done));
-    number_reader found(said.value);
+    number_reader found(said.text);
     found.number(); // the fingerprint
-    to.number(std::max(said.now, said.has_value ? found.number() : 0));
-    to.byte(said.has_value ? 1 : 0);
+    to.number(std::max(said.now, has_value ? found.number() : 0));
+    to.byte(has_value ? 1 : 0);
     auto* end = to.end();
-    if (said.has_value) {
+    if (has_value) {
         const auto state = size - 2 * number_bytes;
-        std::memcpy(end, said.value.data() + 2 * number_bytes, state);
+        std::memcpy(end, said.text.data() + 2 * number_bytes, state);
         end += state;
     }
     return read_take({text.data(), static_cast<std::size_t>(end - text.data())}, {&asked, 1}, how, out, decisions);

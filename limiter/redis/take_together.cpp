@@ -90,6 +90,8 @@ void take_together::tell(const batch& asked, trouble failed, const link::answer&
         who.got_ = with;
         who.waiting_.resume();
     };
+    if (failed == trouble::none && asked.who.size() == 1 && got.said().is(reply::kind::text))
+        return go_on(*asked.who[0], {trouble::none, {.what = each_answer::kind::alone, .text = got.said().text()}});
     if (failed == trouble::none && got.said().size() != asked.who.size() + 1)
         failed = trouble::malformed;
     if (failed != trouble::none) {
@@ -105,8 +107,8 @@ void take_together::tell(const batch& asked, trouble failed, const link::answer&
             said.now = static_cast<std::uint64_t>(item.number());
             return;
         }
-        said.has_value = item.is(reply::kind::text);
-        said.value = item.text();
+        said.what = item.is(reply::kind::text) ? each_answer::kind::value : each_answer::kind::number;
+        said.text = item.text();
         said.number = item.is(reply::kind::integer) ? static_cast<std::uint64_t>(item.number()) : ~std::uint64_t{0};
         go_on(**next++, {trouble::none, said});
     });

@@ -82,11 +82,21 @@ TEST_CASE("redis calls: two rules on one key take fewer than 250 bytes, there an
         real_call c({named("minute", token_bucket(61, 60s, 61)), day});
         REQUIRE(c.part.key.size() == 24);
         c.take(redis::call_by::text);
-        const auto reply = c.take(redis::call_by::digest); // the key is known now: a whole state comes back
-        std::string framed;
-        redis::append_word(framed, reply);
-        CHECK(c.read(reply).status == call_status::done);
-        CHECK(c.command.size() + framed.size() < 250);
+        std::string key, argument;
+        redis::append_word(key, c.part.key);
+        write_each_argument(argument, c.part, c.how);
+        for (const auto by : {redis::call_by::text, redis::call_by::digest}) {
+            c.command.clear();
+            redis::append_take_each(c.command, 1, key, argument, by);
+            const auto reply = c.connection.call(c.command); // the key is known now: a whole state comes back
+            REQUIRE(reply->type == REDIS_REPLY_STRING);
+            const std::string said(reply->str, reply->len);
+            std::string framed;
+            redis::append_word(framed, said);
+            CHECK(c.read(said).status == call_status::done);
+            if (by == redis::call_by::digest)
+                CHECK(c.command.size() + framed.size() < 250);
+        }
     }
 }
 
@@ -143,10 +153,12 @@ TEST_CASE("redis calls: many keys in one call are each decided by itself, and on
     CHECK(connection.text({"GET", "foreign"}) == "not ours");
 
     // And the reader takes them for what they are.
+    using kind = redis::each_answer::kind;
     verdict v;
     std::vector<decision> decisions(max_decisions);
     const auto read = [&](std::string_view value) {
-        return read_take_each({static_cast<std::uint64_t>(item(0).integer), true, value, 0}, part, {}, v, decisions);
+        return read_take_each({static_cast<std::uint64_t>(item(0).integer), kind::value, 0, value}, part, {}, v,
+                              decisions);
     };
     CHECK(read(once).status == call_status::done);
     CHECK(v.admitted);
@@ -162,8 +174,8 @@ TEST_CASE("redis calls: many keys in one call are each decided by itself, and on
         CHECK(read(once.substr(0, n)).status == call_status::malformed);
     CHECK(read(once + "\1").status == call_status::malformed);
     for (const std::uint64_t number : {4ull, 5ull, ~0ull})
-        CHECK(read_take_each({1, false, {}, number}, part, {}, v, decisions).status == call_status::malformed);
-    CHECK(read_take_each({~0ull, true, once, 0}, part, {}, v, decisions).status == call_status::malformed);
+        CHECK(read_take_each({1, kind::number, number, {}}, part, {}, v, decisions).status == call_status::malformed);
+    CHECK(read_take_each({~0ull, kind::value, 0, once}, part, {}, v, decisions).status == call_status::malformed);
 }
 
 TEST_CASE("redis calls: by the real clock, and by its text when Redis does not know the script")

@@ -16,6 +16,7 @@
 --         2                 the time is in neither of the windows given: nothing was judged
 --         3                 what the key holds is for take.lua: nothing was judged
 --       A value may know a later moment than the time: time never runs back for a key, and it was judged by the later one.
+--       Of one key alone that has a value and was judged: the text that take.lua would return, which is shorter.
 -- Nothing is written when nothing changes. What is written has a TTL by which it has recovered.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
@@ -114,6 +115,9 @@ for p = 1, #KEYS do
         else
             reply = 2
         end
+    end
+    if value and reply ~= 2 and reply ~= 3 and #KEYS == 1 then
+        return write('<BI7Bc0', u and 1 or 0, now, 1, string.sub(value, 15))
     end
     replies[p + 1] = reply
 end
