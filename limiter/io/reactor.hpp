@@ -97,6 +97,7 @@ private:
     friend class tcp_socket;
     friend class steady_timer;
     static constexpr std::size_t batch = 256;
+    static constexpr std::size_t most_in_step = 32; // sockets of a group, and who waits for each other
 
     struct yielding
     {
@@ -109,7 +110,7 @@ private:
     struct stepping
     {
         reactor& in;
-        bool await_ready() const noexcept { return !in.keeps_step_; }
+        bool await_ready() const noexcept { return !in.keeps_step_ || in.in_step_.size() >= most_in_step; }
         void await_suspend(std::coroutine_handle<> waiting) { in.in_step_.push_back(waiting); }
         void await_resume() const noexcept {}
     };

@@ -1,4 +1,4 @@
-// What the replies of take.lua and correct.lua have in common.
+// What the replies of take.lua, take_each.lua and correct.lua have in common.
 #pragma once
 
 #include "limiter/redis/numbers.hpp"
@@ -14,6 +14,7 @@ enum class reply_status : unsigned
     other_rules,
     foreign,
     lapsed,
+    unusual,
 };
 
 // Reads the part of a reply that says the script changed nothing, and why.
@@ -32,6 +33,8 @@ inline call_answer read_unchanged(reply_status status, time_point now, number_re
         out.status = call_status::boundaries;
     } else if (status == reply_status::foreign && from.at_end()) {
         out.status = call_status::foreign;
+    } else if (status == reply_status::unusual && from.at_end()) {
+        out.status = call_status::unusual;
     }
     return out;
 }

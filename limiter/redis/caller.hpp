@@ -66,9 +66,10 @@ private:
     error_class last_error_ = error_class::other;
 };
 
-// Commands are run in their order: when the text was sent after this call was, its digest is known by now. So one text
-// a connection is enough, however many calls find it missing at once (M2). Whoever answers with another error has run
-// nothing; the links know whether somebody else will.
+// Commands are run in their order: when a text was sent after this call was, its digest is tried once more. So one text
+// a connection is enough, however many calls find it missing at once (M2); another script's text in between costs a
+// try, and there are no more scripts than tries. Whoever answers with another error has run nothing; the links know
+// whether somebody else will.
 template <class Write>
 task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, link::answer& got,
                            std::size_t asked_for)

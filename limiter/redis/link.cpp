@@ -131,7 +131,7 @@ void link::enqueue(question& who)
     enqueue({.who = &who, .sent = reactor_.turn_began(), .deadline = who.deadline_, .asked_for = who.asked_for_});
     ++waited_for_;
     if (!is_sending_)
-        reactor_.at_turn_end(*this);
+        send_soon();
     if (!is_keeping_time_)
         start(keep_time());
     else if (who.deadline_ < alarm_.expiry())

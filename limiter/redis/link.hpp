@@ -115,6 +115,8 @@ public:
     };
     script_calls& calls() { return calls_; }
     reactor& loop() const { return reactor_; }
+    // At the end of the turn, if there is anything then.
+    void send_soon() { reactor_.at_turn_end(*this); }
     steady_time turn_began() const { return reactor_.turn_began(); }
 
 private:

@@ -132,7 +132,7 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
         const auto got = co_await together_->take(slot, q.began, q.parts[0], q.how);
         if (got.failed != trouble::none)
             co_return got.failed;
-        const auto said = read_take_each(got.said, q.parts[0], q.how, out, decisions);
+        const auto said = read_take(got.said, q.all(), q.how, out, decisions);
         note_time(said.now);
         if (said.status == call_status::done)
             co_return trouble::none;

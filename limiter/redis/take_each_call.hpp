@@ -21,22 +21,7 @@ void write_each_argument(std::string& out, const asked_part& any, const take_opt
 void append_take_each(std::string& out, std::size_t keys, std::string_view key_words, std::string_view argument,
                       call_by by = call_by::digest, const script& s = take_each_script());
 
-// What the script said of one key.
-struct each_answer
-{
-    std::uint64_t now = 0; // what the array begins with
-    enum class kind : std::uint8_t
-    {
-        number, // the key's item is one
-        value,  // the key's item is a text
-        alone   // the reply is no array, but a text
-    } what = kind::number;
-    std::uint64_t number = 0;
-    std::string_view text;
-};
-
-// As read_take: `done`, or why take.lua must be asked: `boundaries` or `unusual`; or `malformed`, or `disagreement`.
-call_answer read_take_each(const each_answer& said, const asked_part& asked, const take_options& how, verdict& out,
-                           std::span<decision> decisions);
+// What it says of each key is for read_take, as if take.lua had been asked about it alone: `done`, or why that must be
+// asked after all: `boundaries` or `unusual`.
 
 } // namespace headgate::limiter::redis

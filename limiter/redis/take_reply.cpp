@@ -162,7 +162,7 @@ call_answer read_reply(const partial_reply& from, chain_read& to, reply_status& 
     number_reader text(from.text);
     status = static_cast<reply_status>(text.byte());
     const auto now = text.moment();
-    if (text.failed() || status > reply_status::lapsed)
+    if (text.failed() || status > reply_status::unusual)
         return {};
     if (status > reply_status::done)
         return read_unchanged(status, now, text, from.parts.size());
@@ -235,7 +235,7 @@ call_answer read_status(std::string_view reply, std::size_t parts)
     number_reader text(reply);
     const auto status = static_cast<reply_status>(text.byte());
     const auto now = text.moment();
-    if (text.failed() || status > reply_status::lapsed)
+    if (text.failed() || status > reply_status::unusual)
         return {};
     if (status > reply_status::done)
         return read_unchanged(status, now, text, parts);

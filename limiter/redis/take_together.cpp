@@ -24,11 +24,10 @@ take_together::take_together(std::shared_ptr<caller> by, const script& take_each
 
 take_together::~take_together() { reactor_.forget(*this); }
 
-bool take_together::may_join(const batch& b, const question& who) const
+bool take_together::may_join(const batch& b, const question& who)
 {
-    // On a cluster two keys of a slot that moves may be on two nodes, who would both decline.
     return b.rules == who.part_.group && b.began == who.began_ && b.who.size() < most_keys &&
-           !caller_->links().spreads_keys() && b.costs == costs_of(who.part_);
+           b.costs == costs_of(who.part_);
 }
 
 take_together::batch& take_together::open_for(const question& who)
@@ -52,18 +51,22 @@ take_together::batch& take_together::open_for(const question& who)
 
 void take_together::join(question& who)
 {
-    // The newest one first: an older one may be full.
-    const auto open =
-        std::find_if(open_.rbegin(), open_.rend(), [&](const auto& each) { return may_join(*each, who); });
+    // The newest one first: an older one may be full. On a cluster two keys of a slot that moves may be on two nodes,
+    // who would both decline.
+    const auto from = caller_->links().spreads_keys() ? open_.rend() : open_.rbegin();
+    const auto open = std::find_if(from, open_.rend(), [&](const auto& each) { return may_join(*each, who); });
     auto& in = open != open_.rend() ? **open : open_for(who);
     append_word(in.key_words, who.part_.key);
     in.who.push_back(&who);
+    // Who asked last for the end of the turn comes first there: what is written then leaves with the rest.
+    caller_->links().route_to(who.slot_).to->send_soon();
     reactor_.at_turn_end(*this);
 }
 
-// Whoever is told at once that it cannot be asked may ask for something else.
+// Whoever is told at once that it cannot be asked may ask for something else, and may be the last who needs the store.
 void take_together::on_turn_end()
 {
+    const auto keep = shared_from_this();
     leaving_.swap(open_);
     for (auto& each : leaving_)
         start(ask(shared_from_this(), std::move(each)));
@@ -90,28 +93,15 @@ void take_together::tell(const batch& asked, trouble failed, const link::answer&
         who.got_ = with;
         who.waiting_.resume();
     };
-    if (failed == trouble::none && asked.who.size() == 1 && got.said().is(reply::kind::text))
-        return go_on(*asked.who[0], {trouble::none, {.what = each_answer::kind::alone, .text = got.said().text()}});
-    if (failed == trouble::none && got.said().size() != asked.who.size() + 1)
+    if (failed == trouble::none && got.said().size() != asked.who.size())
         failed = trouble::malformed;
     if (failed != trouble::none) {
         for (auto* const who : asked.who)
             go_on(*who, {failed, {}});
         return;
     }
-    each_answer said;
     auto next = asked.who.begin();
-    bool is_first = true;
-    got.said().for_each([&](const reply& item) {
-        if (std::exchange(is_first, false)) {
-            said.now = static_cast<std::uint64_t>(item.number());
-            return;
-        }
-        said.what = item.is(reply::kind::text) ? each_answer::kind::value : each_answer::kind::number;
-        said.text = item.text();
-        said.number = item.is(reply::kind::integer) ? static_cast<std::uint64_t>(item.number()) : ~std::uint64_t{0};
-        go_on(**next++, {trouble::none, said});
-    });
+    got.said().for_each([&](const reply& item) { go_on(**next++, {trouble::none, item.text()}); });
 }
 
 } // namespace headgate::limiter::redis

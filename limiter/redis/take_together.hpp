@@ -23,7 +23,7 @@ public:
     struct answer
     {
         trouble failed = trouble::none;
-        each_answer said; // until the next suspension
+        std::string_view said; // for read_take, until the next suspension
     };
 
     // Made by std::make_shared: what it has asked keeps it.
@@ -74,7 +74,7 @@ private:
         std::vector<question*> who;
     };
 
-    bool may_join(const batch& b, const question& who) const;
+    static bool may_join(const batch& b, const question& who);
     batch& open_for(const question& who);
     void join(question& who);
     void on_turn_end() override;

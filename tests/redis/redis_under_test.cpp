@@ -125,19 +125,10 @@ redis::call_answer redis_under_test::call_take_each(const redis::asked_part& par
     const auto reply = connection.call(command);
     if (reply->type == REDIS_REPLY_ERROR)
         throw std::runtime_error(reply->str);
-    if (reply->type == REDIS_REPLY_STRING && !in_company) {
-        text_said.assign(reply->str, reply->len); // kept until its value has been read
-        return read_take_each({.what = redis::each_answer::kind::alone, .text = text_said}, part, how, out, decisions);
-    }
-    if (reply->elements != keys.size() + 1)
+    if (reply->elements != keys.size())
         throw std::runtime_error("not an answer a key");
-    const auto& item = *reply->element[place + 1];
-    return read_take_each(
-        {.now = static_cast<std::uint64_t>(reply->element[0]->integer),
-         .what = item.type == REDIS_REPLY_STRING ? redis::each_answer::kind::value : redis::each_answer::kind::number,
-         .number = static_cast<std::uint64_t>(item.integer),
-         .text = {item.str, item.type == REDIS_REPLY_STRING ? item.len : 0}},
-        part, how, out, decisions);
+    const auto& item = *reply->element[place];
+    return read_take({item.str, item.len}, {&part, 1}, how, out, decisions);
 }
 
 answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)

@@ -9,20 +9,15 @@
 -- KEYS  all under the same rules, at the same costs. One may be there twice: the second is judged after the first.
 -- ARGV  byte rules; byte numbers of a value; a byte a rule = kind; then 7-byte numbers: the fingerprint, and for each rule
 --       what take.lua says of its kind, 1 to 4
--- Returns an array: the time, then for each key one of
---         a value           admitted; the value is the one before the charge
---         a value, byte 0   refused; the value stays
---         1, 0              admitted, refused; there was no value
---         2                 the time is in neither of the windows given: nothing was judged
---         3                 what the key holds is for take.lua: nothing was judged
---       A value may know a later moment than the time: time never runs back for a key, and it was judged by the later one.
---       Of one key alone that has a value and was judged: the text that take.lua would return, which is shorter.
+-- Returns an array, for each key the text that take.lua would return of it, its status 0, 1 or 2; or
+--         6 unusual   byte 0: what the key holds is for take.lua, nothing was judged
 -- Nothing is written when nothing changes. What is written has a TTL by which it has recovered.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
 
 local MARGIN, LONGEST = 10000, 315360000000 -- milliseconds: ten seconds, ten years
-local KEYS, arg, call, pcall, read, write = KEYS, ARGV[1], redis.call, redis.pcall, struct.unpack, struct.pack
+local KEYS, arg, call, pcall = KEYS, ARGV[1], redis.call, redis.pcall
+local read, write, sub = struct.unpack, struct.pack, string.sub
 
 -- A rule's state after the charge; nothing when the cost does not fit, false when the time is in neither window.
 local function charged(kind, u, v, now, a, b, c, d, e)
@@ -56,15 +51,15 @@ end
 local rules, count, kind, other_kind = string.byte(arg, 1, 4)
 local two = rules == 2
 local rule, a, b, c, d, e, f, g, h, i, j =
-    read(string.sub('<I7I7I7I7I7I7I7I7I7I7I7', 1, (#arg - 2 - rules) * 2 / 7 + 1), arg, 3 + rules)
+    read(sub('<I7I7I7I7I7I7I7I7I7I7I7', 1, (#arg - 2 - rules) * 2 / 7 + 1), arg, 3 + rules)
 if kind == 2 or kind == 3 then
     f, g, h, i, j = d, e, f, g, h
 end
 local size, numbers = 7 * count, two and '<I7I7I7I7I7I7I7' or '<I7I7I7I7I7'
-local replies = {now}
+local replies, heads = {}, {} -- a head, by status, is the same for all that know no later moment
 
 for p = 1, #KEYS do
-    local key, now, reply = KEYS[p], now, 3
+    local key, now, status = KEYS[p], now, 6
     local value = pcall('GET', key)
     local found, last, blocked, u, v, s, t = rule, 0, 0, 0, 0, 0, 0
     if value then
@@ -109,16 +104,21 @@ for p = 1, #KEYS do
                 call('SET', key, two and write(numbers, rule, now, blocked, u, v, s, t) or
                     write(numbers, rule, now, blocked, u, v), 'PX', ttl < LONGEST and ttl or LONGEST)
             end
-            reply = value or 1
+            status = 1
         elseif u == nil then
-            reply = value and value .. '\0' or 0
+            status = 0
         else
-            reply = 2
+            status = 2
         end
     end
-    if value and reply ~= 2 and reply ~= 3 and #KEYS == 1 then
-        return write('<BI7Bc0', u and 1 or 0, now, 1, string.sub(value, 15))
+    if not value or status > 1 then
+        replies[p] = write('<BI7B', status, now, 0)
+    else
+        local head = last < now and heads[status] or write('<BI7B', status, now, 1)
+        if last < now then
+            heads[status] = head
+        end
+        replies[p] = head .. sub(value, 15)
     end
-    replies[p + 1] = reply
 end
 return replies
