@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t clients_a_turn = 32;         // then upstreams are asked for again
-constexpr std::size_t most_read_ahead = 64 * 1024; // bytes for it: what comes on top is read after they are sent
+constexpr std::size_t most_read_ahead = 64 * 1024; // bytes of a group: the next one is read when they are sent
 constexpr std::uint32_t for_reading = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 error_code last_error() { return {errno, boost::system::system_category()}; }

@@ -1,5 +1,5 @@
-// The usual chain asked of Redis for many keys at once: the arguments of take_each.lua, and what its answer means for
-// each key. No I/O, and no allocation once the buffers have grown.
+// The usual chain asked of Redis for many keys at once: the arguments of take_each.lua. No I/O, and no allocation
+// once the buffers have grown.
 #pragma once
 
 #include "limiter/redis/take_call.hpp"

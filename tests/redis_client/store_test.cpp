@@ -143,13 +143,11 @@ TEST_CASE("redis store: a call for many that is not answered counts for each of 
     CHECK(c.take(*ten.rules, "one", 21) == 0);
     CHECK(c.loop.link->seen().timeouts == 21);
     CHECK(c.loop.link->now() == redis::link::state::resting);
-    const auto asked = c.loop.link->calls().asked;
     CHECK(c.take(*ten.rules, "one", 5) == 0); // at once, without asking
     CHECK(c.loop.link->seen().timeouts == 21);
     server.resume();
     CHECK(c.loop.run_until([&] { return c.loop.link->now() == redis::link::state::ready; }));
     CHECK(c.loop.link->seen().late_replies >= 21);
-    CHECK(c.loop.link->calls().asked >= asked);
 }
 
 TEST_CASE("redis store: another limit counts what was used under the old one")
