@@ -1,162 +1,63 @@
-// The origin behind every proxy of the benchmark, as lean as it can be: one thread, epoll, answers made beforehand. The
-// last segment of the path says which: /small 128 bytes, /large 64 KiB, /huge 10 MiB, anything else as small. Bodies of
-// requests are swallowed. usage: bench_origin PORT
-#include <algorithm>
-#include <arpa/inet.h>
-#include <cerrno>
-#include <cstdint>
+// bench_origin: the origin of the benchmark, and on demand the load beside it.
+//
+// A line on standard input is a command line of bench_load: that load is run by the thread that serves the origin, both
+// in turn and without ever sleeping, and its result is a line on standard output. Where a process of its own makes the
+// load on the same core, one of the two waits whenever the other runs, up to a time slice of the scheduler, and the
+// latency that is measured is mostly that. usage: bench_origin PORT
+#include "bench/load/client.hpp"
+#include "bench/load/origin.hpp"
+
+#include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <string>
-#include <string_view>
-#include <strings.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#include <unordered_map>
+#include <exception>
+#include <iostream>
+#include <poll.h>
+#include <sstream>
 
 namespace {
 
-std::string make_answer(std::size_t bytes)
+load::options read_line(const std::string& line)
 {
-    std::string all = "HTTP/1.1 200 OK\r\nServer: origin\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\n"
-                      "Content-Type: text/plain\r\nContent-Length: ";
-    all += std::to_string(bytes) + "\r\n\r\n";
-    all.append(bytes, 'x');
-    return all;
+    std::istringstream words(line);
+    std::vector<std::string> kept{"bench_origin"};
+    for (std::string word; words >> word;)
+        kept.push_back(word);
+    std::vector<char*> arguments;
+    for (auto& word : kept)
+        arguments.push_back(word.data());
+    return load::read_options(static_cast<int>(arguments.size()), arguments.data());
 }
 
-const std::string small = make_answer(128), large = make_answer(64 << 10), huge = make_answer(10 << 20);
-
-struct peer
+void run_beside(load::origin& serving, const load::options& chosen)
 {
-    int fd;
-    std::string in;             // a head that is not complete
-    std::size_t swallowing = 0; // bytes of a request's body that are still to come
-    const std::string* answer = nullptr;
-    std::size_t sent = 0;
-};
-
-const std::string& answer_to(std::string_view head)
-{
-    const auto line = head.substr(0, head.find('\r'));
-    const auto path = line.substr(0, line.rfind(' '));
-    return path.ends_with("/large") ? large : path.ends_with("/huge") ? huge : small;
-}
-
-std::size_t body_of(std::string_view head)
-{
-    for (auto line = head.find("\r\n"); line != head.npos && line + 17 < head.size();
-         line = head.find("\r\n", line + 2)) {
-        const char* field = head.data() + line + 2;
-        if (::strncasecmp(field, "content-length:", 15) == 0)
-            return std::strtoull(field + 15, nullptr, 10);
-    }
-    return 0;
-}
-
-// False when the peer is gone.
-bool send_answer(peer& one)
-{
-    while (one.sent < one.answer->size()) {
-        const auto done = ::send(one.fd, one.answer->data() + one.sent, one.answer->size() - one.sent, MSG_NOSIGNAL);
-        if (done < 0)
-            return errno == EAGAIN;
-        one.sent += static_cast<std::size_t>(done);
-    }
-    one.answer = nullptr;
-    return true;
-}
-
-// Answers every complete request in `one.in`, as far as the socket takes it.
-bool serve(peer& one)
-{
-    for (;;) {
-        if (one.answer) {
-            if (one.swallowing > 0) {
-                const auto part = std::min(one.swallowing, one.in.size());
-                one.in.erase(0, part);
-                one.swallowing -= part;
-                if (one.swallowing > 0)
-                    return true;
-            }
-            if (!send_answer(one))
-                return false;
-            if (one.answer)
-                return true; // the rest when there is room again
-        }
-        const auto end = one.in.find("\r\n\r\n");
-        if (end == one.in.npos)
-            return one.in.size() < 65536;
-        const std::string_view head(one.in.data(), end + 2);
-        one.answer = &answer_to(head);
-        one.sent = 0;
-        one.swallowing = body_of(head);
-        one.in.erase(0, end + 4);
-    }
-}
-
-bool on_event(peer& one)
-{
-    char bytes[65536];
-    for (;;) {
-        const auto got = ::recv(one.fd, bytes, sizeof bytes, 0);
-        if (got == 0 || (got < 0 && errno != EAGAIN))
-            return false;
-        if (got < 0)
-            break;
-        one.in.append(bytes, static_cast<std::size_t>(got));
-        if (static_cast<std::size_t>(got) < sizeof bytes)
-            break; // more would bring an event of its own
-    }
-    return serve(one);
+    load::client client(chosen, [&] { return serving.serve_ready() > 0; });
+    if (client.connect_all())
+        load::print(client.run());
+    else
+        std::puts("{\"failed\": \"could not connect\"}");
+    std::fflush(stdout);
 }
 
 } // namespace
 
 int main(int count, char** arguments)
-{
+try {
     if (count != 2)
         return 2;
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(arguments[1])));
-    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    const int on = 1;
-    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listener, 4096) != 0)
-        return 1;
-    const int set = ::epoll_create1(0);
-    epoll_event event{};
-    event.events = EPOLLIN;
-    ::epoll_ctl(set, EPOLL_CTL_ADD, listener, &event);
-    std::unordered_map<int, std::unique_ptr<peer>> peers;
-    epoll_event events[256];
+    load::origin serving(static_cast<std::uint16_t>(std::atoi(arguments[1])));
+    pollfd waited[] = {{serving.descriptor(), POLLIN, 0}, {0, POLLIN, 0}};
     for (;;) {
-        const int ready = ::epoll_wait(set, events, 256, -1);
-        for (int i = 0; i < ready; ++i) {
-            auto* one = static_cast<peer*>(events[i].data.ptr);
-            if (one) {
-                if (!on_event(*one)) {
-                    const int fd = one->fd;
-                    peers.erase(fd);
-                    ::close(fd);
-                }
-                continue;
-            }
-            const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
-            if (fd < 0)
-                continue;
-            ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-            auto& kept = peers[fd] = std::make_unique<peer>();
-            kept->fd = fd;
-            event.events = EPOLLIN | EPOLLOUT | EPOLLET;
-            event.data.ptr = kept.get();
-            ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
-        }
+        ::poll(waited, 2, -1);
+        serving.serve_ready();
+        if (waited[1].revents == 0)
+            continue;
+        std::string line;
+        if (std::getline(std::cin, line))
+            run_beside(serving, read_line(line));
+        else
+            waited[1].fd = -1; // nobody will ask: an origin and nothing more
     }
+} catch (const std::exception& problem) {
+    std::fprintf(stderr, "bench_origin: %s\n", problem.what());
+    return 1;
 }

@@ -3,8 +3,11 @@
 CPU a request is the CPU time of the proxy's process in the measured time, divided by the requests answered in it. bench_load
 itself reads it at both ends from /proc/PID/task/*/schedstat (nanoseconds); that it agrees with utime + stime of
 /proc/PID/stat (ticks of 10 ms) is checked each time. Latency is measured apart, at a constant rate that is the same for all
-contestants: half of what headgate carried in the same scenario.
+contestants: half of what headgate carried in the same scenario. There the load is made by the origin's own thread, which never
+sleeps, and everybody has a real-time priority: else what is measured is mostly how the scheduler shares a core between load and
+origin, and what else the machine runs.
 """
+import contextlib
 import dataclasses
 import json
 import os
@@ -17,6 +20,7 @@ import time
 from lib.peers import Skipped, most_clients_of_haproxy
 
 TICKS = os.sysconf("SC_CLK_TCK")
+REST = 0.15  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +35,8 @@ class Effort:
 
 
 # Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds.
-QUICK = Effort(rounds=4, starts=1, seconds=0.3, latency_rounds=1, latency_seconds=0.75, idle_clients=2_000)
-FULL = Effort(rounds=12, starts=3, seconds=0.5, latency_rounds=7, latency_seconds=0.5, idle_clients=10_000)
+QUICK = Effort(rounds=4, starts=1, seconds=0.3, latency_rounds=2, latency_seconds=0.3, idle_clients=2_000)
+FULL = Effort(rounds=12, starts=3, seconds=0.5, latency_rounds=9, latency_seconds=0.3, idle_clients=10_000)
 
 
 class Contestant:
@@ -50,14 +54,26 @@ class Unmeasured(Exception):
     """The load did not get what the scenario is about."""
 
 
+def load_options(port, load):
+    options = ["--port", str(port)]
+    for name, value in load.items():
+        options += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return options
+
+
 def run_load(peers, port, load, watch, **more):
     """One run of bench_load; its JSON."""
-    command = [os.path.join(peers.tools, "bench_load"), "--port", str(port)]
-    for name, value in {**load, **more}.items():
-        command += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    for peer in watch:
-        command += ["--watch", str(peer.process.pid)]
+    watched = [word for peer in watch for word in ("--watch", str(peer.process.pid))]
+    command = [os.path.join(peers.tools, "bench_load"), *load_options(port, {**load, **more}), *watched]
     return json.loads(peers.group.output(peers.cores.load, *command, timeout=300))
+
+
+def run_latency_load(peers, port, load, rate, seconds):
+    """Open loop, by the thread that is the origin too: nothing but the proxy is waited for."""
+    said = json.loads(peers.load_beside_origin(*load_options(port, {**load, "rate": f"{rate:.1f}", "seconds": seconds})))
+    if "failed" in said:
+        raise Unmeasured(said["failed"])
+    return said
 
 
 def utime_and_stime(pid):
@@ -102,7 +118,7 @@ def measure_round(peers, scenario, one, seconds):
 
 
 def measure_latency(peers, scenario, one, rate, seconds):
-    said = run_load(peers, one.peer.port, one.load, [], seconds=seconds, rate=f"{rate:.1f}")
+    said = run_latency_load(peers, one.peer.port, one.load, rate, seconds)
     check_answers(scenario, said)
     late = said["latency_us"]
     one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
@@ -190,20 +206,47 @@ def measure_load(peers, scenario, contestants, effort, progress, notes):
     if not scenario.latency or not contestants or contestants[0].label != "headgate":
         return
     rate = statistics.median(each["rate"] for each in contestants[0].rounds) / 2
+    with undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
+        measure_latencies(peers, scenario, contestants, rate, effort, progress, notes)
+    contestants[0].latency_rate = rate
+    for one in contestants:
+        if statistics.median(each["rate"] for each in one.rounds) < rate:
+            notes.append(f"{one.label} carries less than that rate: its latency is that of a queue that grows")
+
+
+def measure_latencies(peers, scenario, contestants, rate, effort, progress, notes):
     heard = list(contestants)
     for number in range(effort.latency_rounds):
         for one in list(heard):
             progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {effort.latency_rounds}, {one.label}")
+            time.sleep(REST)
             try:
                 measure_latency(peers, scenario, one, rate, effort.latency_seconds)
             except (Unmeasured, RuntimeError) as why:
                 notes.append(f"{one.label}: no latency: {why}")
                 one.latencies.clear()  # rounds are compared with rounds: some of them would be compared with another's
                 heard.remove(one)
-    contestants[0].latency_rate = rate
-    for one in contestants:
-        if statistics.median(each["rate"] for each in one.rounds) < rate:
-            notes.append(f"{one.label} carries less than that rate: its latency is that of a queue that grows")
+
+
+@contextlib.contextmanager
+def undisturbed(measured, notes):
+    """At a real-time priority, where that is allowed: whatever else runs on the machine waits until they sleep."""
+    try:
+        for peer in measured:
+            set_priority(peer, os.SCHED_FIFO, 1)
+    except PermissionError:
+        notes.append("latency was measured at normal priority (a real-time one needs root): others on the machine may have been in the way")
+    try:
+        yield
+    finally:
+        for peer in measured:
+            set_priority(peer, os.SCHED_OTHER, 0)
+
+
+def set_priority(peer, policy, priority):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or one of its threads has
+        for task in os.listdir(f"/proc/{peer.process.pid}/task"):
+            os.sched_setscheduler(int(task), policy, os.sched_param(priority))
 
 
 def drop(peers, contestants, one, why, notes):

@@ -41,13 +41,14 @@ class Skipped(Exception):
 class Peers:
     def __init__(self, group, cores, headgate, tools):
         self.group, self.cores, self.headgate, self.tools = group, cores, headgate, tools
-        self.origin = self._start("origin", cores.origin, free_port(), os.path.join(tools, "bench_origin"), "{port}")
+        self.origin = self._start("origin", cores.origin, free_port(), os.path.join(tools, "bench_origin"), "{port}",
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.redis = []  # servers, as peers
         self.syslog = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.syslog.bind(("127.0.0.1", 0))
 
-    def _start(self, name, cores, port, *command):
-        process = self.group.start(cores, *(part.replace("{port}", str(port)) for part in command))
+    def _start(self, name, cores, port, *command, **streams):
+        process = self.group.start(cores, *(part.replace("{port}", str(port)) for part in command), **streams)
         wait_for_port(self.group, process, port)
         return Peer(name, process, port)
 
@@ -56,6 +57,15 @@ class Peers:
 
     def end(self, peer):
         self.group.end(peer.process)
+
+    def load_beside_origin(self, *arguments):
+        """One run of the load in the origin's own thread (bench/origin.cpp); what it prints."""
+        self.origin.process.stdin.write(" ".join(arguments) + "\n")
+        self.origin.process.stdin.flush()
+        said = self.origin.process.stdout.readline()
+        if not said:
+            raise RuntimeError(f"the origin ended: {self.group.last_words('bench_origin')}")
+        return said
 
     # ---- headgate
 

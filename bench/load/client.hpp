@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,10 +35,15 @@ struct result
     histogram lateness; // open loop: how much after its due time a request was sent; our own slowness shows here
 };
 
+// One JSON object and the end of the line on standard output.
+void print(const result& said);
+
 class client
 {
 public:
-    explicit client(const options& chosen);
+    // With `beside`, the thread never sleeps: where it would wait it calls that instead, again and again. It says whether
+    // there was anything to do.
+    explicit client(const options& chosen, std::function<bool()> beside = {});
     ~client();
 
     // Every connection makes one request. False when that does not succeed within a minute.
@@ -65,12 +71,15 @@ private:
     void fail(connection& one);
     void close(connection& one);
     void wait_until(clock::time_point when);
+    void spin_until(clock::time_point when);
+    int take_events(const timespec& timeout);
     void start_what_is_due(clock::time_point now);
     void begin_measuring(clock::time_point now);
     void end_measuring(clock::time_point now);
     std::size_t count_busy() const;
 
     const options& chosen_;
+    std::function<bool()> beside_;
     requests requests_;
     int set_;
     std::vector<connection> all_; // the busy ones first

@@ -5,38 +5,6 @@
 #include <exception>
 #include <unistd.h>
 
-namespace {
-
-void print(const load::result& said)
-{
-    std::printf("{\"requests\": %llu, \"seconds\": %.6f, \"bytes\": %llu, \"errors\": %llu, \"unfinished\": %llu",
-                static_cast<unsigned long long>(said.requests), said.seconds,
-                static_cast<unsigned long long>(said.bytes), static_cast<unsigned long long>(said.errors),
-                static_cast<unsigned long long>(said.unfinished));
-    const char* comma = "";
-    std::printf(", \"statuses\": {");
-    for (const auto& [status, count] : said.statuses) {
-        std::printf("%s\"%d\": %llu", comma, status, static_cast<unsigned long long>(count));
-        comma = ", ";
-    }
-    comma = "";
-    std::printf("}, \"cpu_ns\": [");
-    for (const auto spent : said.cpu_nanoseconds) {
-        std::printf("%s%llu", comma, static_cast<unsigned long long>(spent));
-        comma = ", ";
-    }
-    const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
-    std::printf("], \"latency_us\": {\"count\": %llu, \"p50\": %.1f, \"p90\": %.1f, \"p99\": %.1f, \"p999\": %.1f, "
-                "\"max\": %.1f}",
-                static_cast<unsigned long long>(said.latency.total()), us(said.latency.percentile(0.5)),
-                us(said.latency.percentile(0.9)), us(said.latency.percentile(0.99)), us(said.latency.percentile(0.999)),
-                us(said.latency.largest()));
-    std::printf(", \"late_p99_us\": %.1f}\n", us(said.lateness.percentile(0.99)));
-    std::fflush(stdout);
-}
-
-} // namespace
-
 int main(int count, char** arguments)
 try {
     const auto chosen = load::read_options(count, arguments);
@@ -52,7 +20,7 @@ try {
         }
         return 0;
     }
-    print(client.run());
+    load::print(client.run());
     return 0;
 } catch (const std::exception& problem) {
     std::fprintf(stderr, "bench_load: %s\n", problem.what());
