@@ -4,8 +4,9 @@
 // in turn and without ever sleeping, and its result is a line on standard output. Where a process of its own makes the
 // load on the same core, one of the two waits whenever the other runs, up to a time slice of the scheduler, and the
 // latency that is measured is mostly that. usage: bench_origin PORT
-#include "bench/load/client.hpp"
 #include "bench/load/origin.hpp"
+
+#include "bench/load/client.hpp"
 
 #include <cstdio>
 #include <cstdlib>

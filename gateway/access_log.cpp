@@ -178,7 +178,6 @@ std::string_view log_clock::common(log_entry::wall_time t)
 
 void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock)
 {
-    http::address_text address;
     const auto method = entry.method.substr(0, longest_method), host = entry.host.substr(0, longest_host);
     const auto path = entry.path.substr(0, longest_path);
     const auto query = entry.query.empty() ? entry.query : entry.query.substr(1, longest_path);
@@ -188,7 +187,7 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
     line.words("{\"time\":\"");
     line.plain(clock.rfc3339(entry.began));
     line.words("\",\"client\":\"");
-    line.plain(http::format_address(entry.client, address));
+    line.plain(entry.client);
     line.words("\"");
     line.member(",\"method\":\"", method);
     line.member(",\"host\":\"", host);
@@ -219,8 +218,7 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
 
 void append_combined_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock)
 {
-    http::address_text address;
-    out.append(http::format_address(entry.client, address), " - - [", clock.common(entry.began), "] \"");
+    out.append(entry.client, " - - [", clock.common(entry.began), "] \"");
     if (entry.method.empty()) {
         out.append('-');
     } else {

@@ -31,7 +31,7 @@ struct log_entry
     };
 
     wall_time began{};
-    http::ip_address client;
+    std::string_view client; // its address
     std::string_view method;
     std::string_view host;
     std::string_view path;

@@ -22,20 +22,20 @@
 
 namespace headgate {
 
-// What the limit step said, for the answer's fields and the log.
+// What the limit step said, for the answer's fields and the log. Of the arrays a request touches what its rules need.
 struct limit_outcome
 {
     bool refused = false;
     bool shadow_refused = false; // some shadow rule would have
     bool degraded = false;       // the store was full: judged by counters that others share
     limiter::microseconds retry_after{-1};
-    limiter::microseconds delay{0}; // admitted: hold the request this long
+    limiter::microseconds delay{0};                               // admitted: hold the request this long
+    std::size_t count = 0;                                        // decisions
+    std::size_t chains = 0;                                       // that were asked
+    std::vector<std::shared_ptr<const limiter::rule_group>> kept; // groups newer than the request's configuration
     std::array<limiter::decision, limiter::max_decisions> decisions;
     std::array<const limiter::rule*, limiter::max_decisions> rules; // of each decision
     std::array<const ready_rule*, limiter::max_decisions> ready;    // what is told of them; null: they are too new
-    std::size_t count = 0;
-    std::size_t chains = 0;                                       // that were asked
-    std::vector<std::shared_ptr<const limiter::rule_group>> kept; // groups newer than the request's configuration
 
     void clear()
     {
@@ -47,19 +47,25 @@ struct limit_outcome
     }
 };
 
+// What is known of one part of a chain beside what the store is asked.
+struct asked_part
+{
+    const ready_rules* from = nullptr;
+    std::size_t text_at = 0, text_size = 0;               // its key, in key_text
+    std::size_t costs_at = 0;                             // in the exchange's costs
+    const limiter::rule_group* judged = nullptr;          // by these rules, newer ones during a reload
+    limiter::time_point charged_at{};                     // by the clock that judged it
+    static constexpr std::size_t plain = ~std::size_t{0}; // costs that are nowhere: the rules' own are used
+};
+
 // The keys of one chain for this request, as parts the store understands. They view the exchange's key_text.
 struct asked_chain
 {
     const ready_chain* chain = nullptr;
-    std::array<limiter::part, limiter::max_parts> parts;
-    std::array<const ready_rules*, limiter::max_parts> from;
-    std::array<std::pair<std::size_t, std::size_t>, limiter::max_parts> texts; // where in key_text, and how long
-    std::array<std::size_t, limiter::max_parts> costs_at;                      // where in the exchange's costs
-    static constexpr std::size_t plain = ~std::size_t{0};                      // nowhere: the part's own are used
     std::size_t count = 0;
-    std::size_t first_decision = 0;                                    // of the chain, in the outcome's
-    std::array<const limiter::rule_group*, limiter::max_parts> judged; // by these rules, newer ones during a reload
-    std::array<limiter::time_point, limiter::max_parts> charged_at;    // each part, by the clock that judged it
+    std::size_t first_decision = 0; // of the chain, in the outcome's
+    std::array<limiter::part, limiter::max_parts> parts;
+    std::array<asked_part, limiter::max_parts> known; // of each part
 
     std::span<const limiter::part> view() const { return {parts.data(), count}; }
 };
@@ -84,7 +90,8 @@ struct request_outcome
     std::string_view server;     // of the upstream
     steady_time asked{};         // it has the request's head
     steady_time answered{};      // its answer began
-    steady_time ended{};
+    steady_time ended{};         // not set: when it is logged
+    bool came_whole = false;     // the answer began and ended at once
 };
 
 class upstream;
@@ -154,6 +161,8 @@ struct exchange
     bool continue_sent = false;
     steady_time began{};
     request_outcome outcome;
+    std::size_t request_id_size = 0;
+    std::array<char, 128> request_id{};
 
     // Large and not always touched: last, so that the rest stays together.
     limit_outcome limit;
@@ -164,8 +173,6 @@ struct exchange
     const http::request_head& head() const { return parser.head(); }
     const http::response_head& answer() const { return answer_parser.head(); }
 
-    std::array<char, 128> request_id{};
-    std::size_t request_id_size = 0;
     std::string_view request_id_view() const { return {request_id.data(), request_id_size}; }
 
     // An answer goes out next; the first `head_size` bytes of it are its head.

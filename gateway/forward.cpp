@@ -63,7 +63,6 @@ std::string_view upstream_host(const exchange& x, const upstream_connection& lin
 void build_head(session& client, exchange& x, const upstream_connection& link, bool websocket)
 {
     const auto& rules = x.setup->config.forwarding;
-    http::address_text peer_text;
     const bool writes_forwarded = rules.x_forwarded_headers != config::x_forwarded::off;
     x.out.clear();
     http::build_upstream_head(x.out, x.head(),
@@ -73,7 +72,7 @@ void build_head(session& client, exchange& x, const upstream_connection& link, b
                                   .host = upstream_host(x, link),
                                   .body = x.framing.body,
                                   .connection = &x.framing.connection,
-                                  .peer = http::format_address(client.peer(), peer_text),
+                                  .peer = client.owner().address_texts().of(client.peer()),
                                   .scheme = "http",
                                   .original_host = x.host,
                                   .peer_trusted = x.client.peer_trusted,

@@ -36,7 +36,7 @@ void name_request(session& client, exchange& x)
 void begin(session& client, exchange& x)
 {
     auto& owner = client.owner();
-    x.began = std::chrono::steady_clock::now();
+    x.began = owner.sockets().now();
     if (x.setup != owner.setup())
         x.setup = owner.setup();
     x.client = {client.peer()};

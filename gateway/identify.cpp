@@ -21,11 +21,23 @@ enum class presence
     invalid // a token that is not good, where that is refused
 };
 
+// How many bytes of RFC 3986's unreserved set it begins with: letters, digits, "-", ".", "_", "~". Most values have no
+// others.
+std::size_t count_unreserved(std::string_view text)
+{
+    std::size_t n = 0;
+    while (n < text.size() && http::is_class(text[n], http::detail::unreserved_byte))
+        ++n;
+    return n;
+}
+
 // Bytes outside the unreserved set become %XX; "%", "," and "=" are outside it.
 void append_escaped(http::byte_buffer& out, std::string_view text)
 {
     constexpr char digits[] = "0123456789ABCDEF";
-    for (const char c : text) {
+    const auto plain = count_unreserved(text);
+    out.append(text.substr(0, plain));
+    for (const char c : text.substr(plain)) {
         if (http::is_class(c, http::detail::unreserved_byte)) {
             out.append(c);
         } else {
@@ -62,6 +74,8 @@ presence read_header(const http::field_list& fields, std::string_view name, std:
 {
     if (const auto found = read_line(fields, name, value); found != presence::present)
         return found;
+    if (count_unreserved(value) == value.size()) // visible, and sound if there is any
+        return !value.empty() && value.size() <= longest_value ? presence::present : presence::malformed;
     const bool visible = std::all_of(value.begin(), value.end(), [](char c) { return c > 0x20 && c < 0x7f; });
     return visible ? if_sound(value) : presence::malformed;
 }

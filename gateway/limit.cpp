@@ -42,10 +42,10 @@ const config::cost_config* cost_of(const rule_terms& terms, const exchange& x)
 http_error read_costs(const ready_rules& rules, exchange& x, asked_chain& out)
 {
     auto& costs = out.parts[out.count].costs;
-    auto& from = out.costs_at[out.count];
+    auto& from = out.known[out.count].costs_at;
     if (!rules.plain_costs.empty() && !x.route->cost) {
         costs = rules.plain_costs;
-        from = asked_chain::plain;
+        from = asked_part::plain;
         return http_error::none;
     }
     from = x.costs_used;
@@ -81,9 +81,11 @@ http_error read_part(const chain_part& part, exchange& x, asked_chain& out)
         return http_error::blocked;
     if (const auto error = read_costs(rules, x, out); error != http_error::none)
         return error;
-    out.parts[out.count].group = rules.group;
-    out.texts[out.count] = {from, x.key_text.size() - from};
-    out.from[out.count++] = &rules;
+    auto& known = out.known[out.count];
+    known.from = &rules;
+    known.text_at = from;
+    known.text_size = x.key_text.size() - from;
+    out.parts[out.count++].group = rules.group;
     return http_error::none;
 }
 
@@ -103,7 +105,7 @@ void point_at_keys(exchange& x, std::size_t chains)
 {
     for (auto& asked : std::span(x.asked).first(chains)) {
         for (std::size_t k = 0; k < asked.count; ++k)
-            asked.parts[k].key = x.key_text.view().substr(asked.texts[k].first, asked.texts[k].second);
+            asked.parts[k].key = {x.key_text.data() + asked.known[k].text_at, asked.known[k].text_size};
     }
 }
 
@@ -112,11 +114,11 @@ void keep_decisions(asked_chain& asked, limiter::verdict& said, exchange& x)
     auto& limit = x.limit;
     asked.first_decision = limit.count;
     for (std::size_t i = 0; i < asked.count; ++i) {
-        asked.judged[i] = said.groups[i];
-        asked.charged_at[i] = said.charged(i);
+        asked.known[i].judged = said.groups[i];
+        asked.known[i].charged_at = said.charged(i);
         std::size_t place = 0;
         for (const auto& member : said.groups[i]->members()) {
-            limit.ready[limit.count] = asked.from[i]->find_ready(member.limits.limits, place++);
+            limit.ready[limit.count] = asked.known[i].from->find_ready(member.limits.limits, place++);
             limit.rules[limit.count++] = &member.limits.limits;
         }
     }
@@ -140,13 +142,13 @@ void correct(session& client, const asked_chain& asked, const exchange& x, limit
 {
     std::array<std::uint64_t, limiter::max_rules_a_group> charged, corrected;
     auto decision = asked.first_decision;
-    for (std::size_t k = 0; k < asked.count; decision += asked.judged[k++]->size()) {
-        const auto& terms = asked.from[k]->terms;
+    for (std::size_t k = 0; k < asked.count; decision += asked.known[k++].judged->size()) {
+        const auto& terms = asked.known[k].from->terms;
         const auto& part = asked.parts[k];
-        const bool same_rules = asked.judged[k] == part.group; // else a reload came between
+        const bool same_rules = asked.known[k].judged == part.group; // else a reload came between
         for (std::size_t i = 0; i < terms.size(); ++i) {
-            const bool plain = asked.costs_at[k] == asked_chain::plain;
-            const auto told = plain ? std::nullopt : x.told_costs[asked.costs_at[k] + i];
+            const bool plain = asked.known[k].costs_at == asked_part::plain;
+            const auto told = plain ? std::nullopt : x.told_costs[asked.known[k].costs_at + i];
             const bool counts = !same_rules || was_charged(x.limit, decision + i);
             charged[i] = counts ? part.costs[i] : 0;
             corrected[i] = counts ? actual(terms[i], part.costs[i], told) : 0;
@@ -156,9 +158,9 @@ void correct(session& client, const asked_chain& asked, const exchange& x, limit
             continue;
         const limiter::part as_charged{part.group, part.key, {charged.data(), n}};
         if (!asked.chain->is_shared())
-            asked.chain->store->correct(as_charged, {corrected.data(), n}, asked.charged_at[k], now);
+            asked.chain->store->correct(as_charged, {corrected.data(), n}, asked.known[k].charged_at, now);
         else if (const auto shared = client.owner().store_of(x, *asked.chain))
-            shared->correct(x.setup, as_charged, {corrected.data(), n}, asked.charged_at[k]);
+            shared->correct(x.setup, as_charged, {corrected.data(), n}, asked.known[k].charged_at);
     }
 }
 
@@ -178,12 +180,12 @@ void say_what_is_left(exchange& x, std::size_t chains, limiter::time_point now)
         if (asked.chain->is_shared())
             continue;
         auto at = asked.first_decision;
-        for (std::size_t k = 0; k < asked.count; at += asked.judged[k++]->size()) {
-            const auto n = asked.judged[k]->size();
+        for (std::size_t k = 0; k < asked.count; at += asked.known[k++].judged->size()) {
+            const auto n = asked.known[k].judged->size();
             const limiter::part look{
-                asked.parts[k].group, asked.parts[k].key, {nothing.data(), asked.from[k]->terms.size()}};
+                asked.parts[k].group, asked.parts[k].key, {nothing.data(), asked.known[k].from->terms.size()}};
             const auto said = asked.chain->store->look({&look, 1}, now, left);
-            if (said.groups[0] != asked.judged[k])
+            if (said.groups[0] != asked.known[k].judged)
                 continue; // a reload came between
             for (std::size_t i = 0; i < n; ++i) {
                 x.limit.decisions[at + i].remaining = left[i].remaining;
@@ -301,7 +303,7 @@ void renew_slots(session& client, const exchange& x)
     for (const auto& asked : std::span(x.asked).first(x.asked_count)) {
         const auto shared = asked.chain->is_shared() ? client.owner().store_of(x, *asked.chain) : nullptr;
         for (std::size_t k = 0; shared && k < asked.count; ++k) {
-            const auto& terms = asked.from[k]->terms;
+            const auto& terms = asked.known[k].from->terms;
             if (std::any_of(terms.begin(), terms.end(), [](const rule_terms& t) { return t.in_flight; }))
                 shared->renew(x.setup, *asked.parts[k].group, std::string(asked.parts[k].key));
         }
@@ -314,10 +316,10 @@ void note_answer(exchange& x)
         return;
     for (const auto& asked : std::span(x.asked).first(x.asked_count)) {
         for (std::size_t k = 0; k < asked.count; ++k) {
-            const auto& terms = asked.from[k]->terms;
+            const auto& terms = asked.known[k].from->terms;
             for (std::size_t i = 0; i < terms.size(); ++i) {
                 if (const auto* cost = cost_of(terms[i], x); cost && !cost->settle.empty())
-                    x.told_costs[asked.costs_at[k] + i] = read_settled_cost(*cost, x.answer());
+                    x.told_costs[asked.known[k].costs_at + i] = read_settled_cost(*cost, x.answer());
             }
         }
     }
@@ -358,7 +360,7 @@ const limiter::rule* find_deciding_rule(const exchange& x, const limiter::decisi
     std::size_t best = 0, at = 0;
     for (const auto& asked : std::span(x.asked).first(limit.chains)) {
         for (std::size_t k = 0; k < asked.count; ++k) {
-            for (std::size_t i = 0; i < asked.judged[k]->size(); ++i, ++at) {
+            for (std::size_t i = 0; i < asked.known[k].judged->size(); ++i, ++at) {
                 if (found && weight(at) <= weight(best))
                     continue;
                 best = at;

@@ -55,12 +55,12 @@ void add_deciding_rule(log_entry& entry, const exchange& x)
     entry.used = said->limit - std::min(said->limit, said->remaining);
 }
 
-log_entry make_entry(const exchange& x, const access_log& log, microseconds took)
+log_entry make_entry(const exchange& x, const access_log& log, std::string_view client, microseconds took)
 {
     const auto& said = x.outcome;
     log_entry entry{
         .began = log.to_wall(x.began),
-        .client = x.client.address,
+        .client = client,
         .method = x.head().method,
         .host = x.host,
         .path = x.path.empty() ? x.head().target : x.path, // not understood: as it came
@@ -99,13 +99,15 @@ void log_request(session& client, exchange& x)
     auto& owner = client.owner();
     if (x.outcome.status == 0)
         x.outcome.error = http_error::client_gone;
-    const auto ended = x.outcome.ended == steady_time{} ? std::chrono::steady_clock::now() : x.outcome.ended;
+    const auto ended = x.outcome.ended == steady_time{} ? owner.sockets().now() : x.outcome.ended;
+    if (x.outcome.came_whole)
+        x.outcome.answered = ended;
     const auto took = between(x.began, ended);
     owner.counters().finished.add();
     owner.metrics().count(x, took);
     auto& log = owner.access();
     if (log.is_on())
-        log.add(make_entry(x, log, took));
+        log.add(make_entry(x, log, owner.address_texts().of(x.client.address), took));
 }
 
 } // namespace headgate

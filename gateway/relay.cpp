@@ -247,11 +247,12 @@ void relaying::finish_piece()
 std::optional<bool> relaying::now()
 {
     sent_ = piece_.now();
-    // An answer that has come whole is timed once: it began and ended when it was sent.
-    x_.outcome.answered = std::chrono::steady_clock::now();
-    if (!sent_ || !*sent_ || !sound_ || !done_ || upload_.is_running())
+    if (!sent_ || !*sent_ || !sound_ || !done_ || upload_.is_running()) {
+        x_.outcome.answered = std::chrono::steady_clock::now();
         return std::nullopt;
-    return finish(end::complete, upload_.client_error(), x_.outcome.answered);
+    }
+    x_.outcome.came_whole = true;
+    return finish(end::complete, upload_.client_error());
 }
 
 task<bool> relaying::later()
@@ -289,16 +290,16 @@ task<bool> relaying::later()
     watch.reset();
     // An answer that is complete before the request is: nothing more of the request is wanted.
     const auto from_client = co_await upload_.end(client_, link_);
-    co_return finish(how, from_client, std::chrono::steady_clock::now());
+    x_.outcome.ended = std::chrono::steady_clock::now();
+    co_return finish(how, from_client);
 }
 
-bool relaying::finish(end how, http_error from_client, steady_time ended)
+bool relaying::finish(end how, http_error from_client)
 {
     const bool whole = x_.body_done && !upload_.failed() && from_client == http_error::none;
-    x_.outcome.ended = ended;
     const bool stalled = link_.read_timed_out();
     if (how == end::complete && x_.answer_framing.reusable && whole)
-        x_.via->give_back(link_, ended);
+        x_.via->give_back(link_);
     else
         x_.via->discard(link_);
     if (how == end::client_gone)

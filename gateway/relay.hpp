@@ -79,7 +79,7 @@ private:
     void build_head();
     void take_ready(std::size_t from);
     void finish_piece();
-    bool finish(end how, http::http_error from_client, steady_time ended);
+    bool finish(end how, http::http_error from_client);
 
     session& client_;
     exchange& x_;

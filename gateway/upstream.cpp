@@ -262,11 +262,11 @@ task<http_error> upstream::open(session& client, pool::ticket got)
     co_return http_error::upstream_refused;
 }
 
-void upstream::give_back(upstream_connection& connection, steady_time now)
+void upstream::give_back(upstream_connection& connection)
 {
     if (pool_.waiting() == 0 && pool_.idle_connections() >= config_.pool.size)
         return discard(connection);
-    pass_on(pool_.give_back(connection.id(), now));
+    pass_on(pool_.give_back(connection.id(), worker_.sockets().turn_began()));
 }
 
 void upstream::discard(upstream_connection& connection)

@@ -133,7 +133,7 @@ public:
     {
         return at_once_or_later(checking_out{*this, client, avoid, {}});
     }
-    void give_back(upstream_connection& connection, steady_time now);
+    void give_back(upstream_connection& connection);
     void discard(upstream_connection& connection);
     std::string_view server_name(std::uint32_t server) const { return server_names_[server]; }
 

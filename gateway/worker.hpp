@@ -59,6 +59,7 @@ public:
     worker_metrics& metrics() { return metrics_; }
     const worker_metrics& metrics() const { return metrics_; }
     access_log& access() { return access_; }
+    http::address_texts& address_texts() { return address_texts_; }
 
     // Only on the worker's own thread, or before it runs.
     const std::shared_ptr<const runtime>& setup() const { return setup_; }
@@ -117,6 +118,7 @@ private:
     worker_counters counters_;
     worker_metrics metrics_;
     access_log access_;
+    http::address_texts address_texts_;
     bool draining_ = false, stopping_ = false;
     std::int64_t date_second_ = 0;
     std::array<char, 32> date_{};

@@ -32,11 +32,20 @@ class Effort:
     latency_rounds: int
     latency_seconds: float
     idle_clients: int
+    warm: float = 0.1
+
+    def for_load(self, load):
+        """Where thousands of clients connect before each round, fewer and longer ones."""
+        if load.get("idle", 0) < 5_000:
+            return self
+        return dataclasses.replace(self, rounds=self.rounds // 2, seconds=self.seconds * 2, latency_rounds=-(-self.latency_rounds // 2),
+                                   latency_seconds=self.latency_seconds * 2)
 
 
-# Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds.
-QUICK = Effort(rounds=4, starts=1, seconds=0.3, latency_rounds=2, latency_seconds=0.3, idle_clients=2_000)
-FULL = Effort(rounds=12, starts=3, seconds=0.5, latency_rounds=9, latency_seconds=0.3, idle_clients=10_000)
+# Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds, and in a round
+# everybody is measured on the machine as it is then.
+QUICK = Effort(rounds=6, starts=1, seconds=0.15, latency_rounds=2, latency_seconds=0.25, idle_clients=2_000)
+FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=13, latency_seconds=0.25, idle_clients=10_000)
 
 
 class Contestant:
@@ -68,9 +77,9 @@ def run_load(peers, port, load, watch, **more):
     return json.loads(peers.group.output(peers.cores.load, *command, timeout=300))
 
 
-def run_latency_load(peers, port, load, rate, seconds):
+def run_latency_load(peers, port, load, **more):
     """Open loop, by the thread that is the origin too: nothing but the proxy is waited for."""
-    said = json.loads(peers.load_beside_origin(*load_options(port, {**load, "rate": f"{rate:.1f}", "seconds": seconds})))
+    said = json.loads(peers.load_beside_origin(*load_options(port, {**load, **more})))
     if "failed" in said:
         raise Unmeasured(said["failed"])
     return said
@@ -101,11 +110,11 @@ def check_answers(scenario, said):
         raise Unmeasured(f"answers were not as they should be: {said['statuses']}, {said['errors']} broken connections")
 
 
-def measure_round(peers, scenario, one, seconds):
+def measure_round(peers, scenario, one, effort):
     watched = [one.peer, *peers.redis]
     ticks = utime_and_stime(one.peer.process.pid)
     began = time.monotonic()
-    said = run_load(peers, one.peer.port, one.load, watched, seconds=seconds)
+    said = run_load(peers, one.peer.port, one.load, watched, seconds=effort.seconds, warm=effort.warm)
     ticks = utime_and_stime(one.peer.process.pid) - ticks
     check_answers(scenario, said)
     requests = said["bytes"] / scenario.answer_bytes if scenario.answer_bytes else said["requests"]
@@ -117,8 +126,8 @@ def measure_round(peers, scenario, one, seconds):
                        "redis_us": sum(said["cpu_ns"][1:]) / requests / 1e3, "rss_mib": resident_kib(one.peer.process.pid) / 1024})
 
 
-def measure_latency(peers, scenario, one, rate, seconds):
-    said = run_latency_load(peers, one.peer.port, one.load, rate, seconds)
+def measure_latency(peers, scenario, one, rate, effort):
+    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=effort.latency_seconds, warm=effort.warm)
     check_answers(scenario, said)
     late = said["latency_us"]
     one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
@@ -191,6 +200,7 @@ def warm_up(peers, scenario, contestants, progress, notes):
 
 def measure_load(peers, scenario, contestants, effort, progress, notes):
     starts = 1 if scenario.prefill else effort.starts  # a million keys take their time
+    effort = effort.for_load(scenario.load)
     warm_up(peers, scenario, contestants, progress, notes)
     for number in range(effort.rounds):
         if number > 0 and number * starts % effort.rounds < starts:
@@ -200,7 +210,7 @@ def measure_load(peers, scenario, contestants, effort, progress, notes):
         for one in contestants[::-1 if number % 2 else 1]:  # who comes first changes: nobody has always the same one before it
             progress.tell(f"{scenario.name}: round {number + 1} of {effort.rounds}, {one.label}")
             try:
-                measure_round(peers, scenario, one, effort.seconds)
+                measure_round(peers, scenario, one, effort)
             except (Unmeasured, RuntimeError) as why:
                 drop(peers, contestants, one, why, notes)
     if not scenario.latency or not contestants or contestants[0].label != "headgate":
@@ -221,7 +231,7 @@ def measure_latencies(peers, scenario, contestants, rate, effort, progress, note
             progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {effort.latency_rounds}, {one.label}")
             time.sleep(REST)
             try:
-                measure_latency(peers, scenario, one, rate, effort.latency_seconds)
+                measure_latency(peers, scenario, one, rate, effort)
             except (Unmeasured, RuntimeError) as why:
                 notes.append(f"{one.label}: no latency: {why}")
                 one.latencies.clear()  # rounds are compared with rounds: some of them would be compared with another's
@@ -244,9 +254,11 @@ def undisturbed(measured, notes):
 
 
 def set_priority(peer, policy, priority):
+    """Of its threads, but for those that it has put behind the others itself."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or one of its threads has
-        for task in os.listdir(f"/proc/{peer.process.pid}/task"):
-            os.sched_setscheduler(int(task), policy, os.sched_param(priority))
+        for task in map(int, os.listdir(f"/proc/{peer.process.pid}/task")):
+            if os.getpriority(os.PRIO_PROCESS, task) <= 0:
+                os.sched_setscheduler(task, policy, os.sched_param(priority))
 
 
 def drop(peers, contestants, one, why, notes):

@@ -35,7 +35,8 @@ std::uint64_t nanoseconds(clock::duration d)
 } // namespace
 
 client::client(const options& chosen, std::function<bool()> beside)
-    : chosen_(chosen), beside_(std::move(beside)), requests_(chosen), set_(::epoll_create1(0)), all_(chosen.connections + chosen.idle)
+    : chosen_(chosen), beside_(std::move(beside)), requests_(chosen), set_(::epoll_create1(0)),
+      all_(chosen.connections + chosen.idle)
 {
     ::prctl(PR_SET_TIMERSLACK, 1UL); // a request that is due leaves then, not 50 µs later
     for (std::size_t i = chosen.connections; i < all_.size(); ++i)

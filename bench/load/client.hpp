@@ -41,8 +41,8 @@ void print(const result& said);
 class client
 {
 public:
-    // With `beside`, the thread never sleeps: where it would wait it calls that instead, again and again. It says whether
-    // there was anything to do.
+    // With `beside`, the thread never sleeps: where it would wait it calls that instead, again and again. It says
+    // whether there was anything to do.
     explicit client(const options& chosen, std::function<bool()> beside = {});
     ~client();
 

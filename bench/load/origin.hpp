@@ -1,6 +1,6 @@
-// The origin behind every proxy of the benchmark, as lean as it can be: epoll, answers made beforehand. The last segment
-// of the path says which: /small 128 bytes, /large 64 KiB, /huge 10 MiB, anything else as small. Bodies of requests are
-// swallowed.
+// The origin behind every proxy of the benchmark, as lean as it can be: epoll, answers made beforehand. The last
+// segment of the path says which: /small 128 bytes, /large 64 KiB, /huge 10 MiB, anything else as small. Bodies of
+// requests are swallowed.
 #pragma once
 
 #include <cstdint>

@@ -46,18 +46,19 @@ parse_state line_reader::next(std::string_view all, std::size_t limit, http_erro
 namespace {
 
 // `line` is a field line whose name, of token bytes, ends at `colon`.
-inline http_error add_field(std::string_view line, std::size_t colon, bool underscore, const field_block::limits& limit,
-                            field_list& out)
+inline void add_field(std::string_view line, std::size_t colon, field_id id, bool underscore, field_list& out)
 {
-    if (out.lines.size() == limit.lines)
-        return limit.too_many;
+    const auto is_text = [](char c) { return static_cast<unsigned char>(c) > ' '; };
     const auto name = line.substr(0, colon);
-    const auto id = find_field_id(name);
-    const auto value = trim(line.substr(colon + 1));
-    const bool verbatim = !value.empty() && name.size() + 2 + value.size() == line.size() && line[colon + 1] == ' ';
+    auto value = line.substr(colon + 1);
+    // Name, colon, one blank, value: as nearly all are written.
+    const bool verbatim = value.size() > 1 && value[0] == ' ' && is_text(value[1]) && is_text(value.back());
+    if (verbatim)
+        value.remove_prefix(1);
+    else
+        value = trim(value);
     out.lines.push_back({name, value, id, underscore, verbatim});
     out.present |= bit(id);
-    return http_error::none;
 }
 
 } // namespace
@@ -69,6 +70,11 @@ parse_state field_block::feed(std::string_view all, line_reader& reader, const l
             error_ = add_plain_lines(all, reader, limit, out);
             if (error_ != http_error::none)
                 return parse_state::failed;
+            const auto at = reader.offset();
+            if (at + 2 <= std::min(all.size(), limit.end) && all[at] == '\r' && all[at + 1] == '\n') {
+                reader.restart(at + 2);
+                return parse_state::done;
+            }
         }
         // Before the rest of the line is here: a folded line continues the one above, which other parsers would join.
         if (reader.offset() < std::min(all.size(), limit.end) && is_blank(all[reader.offset()])) {
@@ -101,9 +107,11 @@ http_error field_block::add_plain_lines(std::string_view all, line_reader& reade
         const char* const stop = find_control(all.data(), at + colon + 1, end);
         if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n')
             break;
-        error = add_field({at, static_cast<std::size_t>(stop - at)}, colon, false, limit, out);
-        if (error != http_error::none)
+        if (out.lines.size() == limit.lines) {
+            error = limit.too_many;
             break;
+        }
+        add_field({at, static_cast<std::size_t>(stop - at)}, colon, find_short_field_id(at, colon), false, out);
         at = stop + 2;
     }
     reader.restart(static_cast<std::size_t>(at - all.data()));
@@ -120,10 +128,14 @@ http_error field_block::add_line(std::string_view line, const limits& limit, fie
     const auto colon = static_cast<std::size_t>(at - line.data());
     if (colon == 0 || *at != ':')
         return http_error::bad_header;
+    if (out.lines.size() == limit.lines)
+        return limit.too_many;
+    const auto name = line.substr(0, colon);
     const bool underscore = (seen & detail::underscore_byte) != 0;
-    if (underscore && limit.refuse_imitations && imitates_protected_field(line.substr(0, colon)))
-        return out.lines.size() == limit.lines ? limit.too_many : http_error::aliased_header;
-    return add_field(line, colon, underscore, limit, out);
+    if (underscore && limit.refuse_imitations && imitates_protected_field(name))
+        return http_error::aliased_header;
+    add_field(line, colon, find_field_id(name), underscore, out);
+    return http_error::none;
 }
 
 std::string_view rebase(std::string_view view, std::uintptr_t from, const char* to) noexcept

@@ -151,6 +151,25 @@ field_id find_field_id(std::string_view name) noexcept
     return known.size == name.size() && same_token(name, known.view()) ? known.id : other;
 }
 
+field_id find_short_field_id(const char* name, std::size_t size) noexcept
+{
+#if defined(__SSE2__)
+    const auto row = table.row[bucket_of({name, size})];
+    if (row == 0)
+        return other;
+    const auto& known = names[row - 1];
+    // The bytes behind the name are made what the row has there: nothing.
+    alignas(16) static constexpr std::uint8_t kept[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                          255, 255, 255, 255, 255, 255, 255, 255};
+    const auto load = [](const auto* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+    const __m128i folded = _mm_and_si128(_mm_or_si128(load(name), _mm_set1_epi8(0x20)), load(kept + 16 - size));
+    const bool same = _mm_movemask_epi8(_mm_cmpeq_epi8(folded, load(known.text.data()))) == 0xffff;
+    return same && known.size == size ? known.id : other;
+#else
+    return find_field_id({name, size});
+#endif
+}
+
 bool imitates_protected_field(std::string_view name) noexcept
 {
     if (name.size() > longest || name.find('_') == std::string_view::npos)

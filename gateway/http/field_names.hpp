@@ -61,6 +61,8 @@ constexpr std::uint64_t bit(field_id id) { return std::uint64_t{1} << static_cas
 
 // Case-insensitive.
 field_id find_field_id(std::string_view name) noexcept;
+// The same for 1 to 15 token bytes, where 16 bytes can be read.
+field_id find_short_field_id(const char* name, std::size_t size) noexcept;
 
 // A name of the configuration, looked up once.
 struct header_name

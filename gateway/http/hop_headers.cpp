@@ -125,15 +125,32 @@ void append_end(byte_buffer& out, const Options& options)
     out.append(options.edits != nullptr ? options.edits->lines() : std::string_view{}, options.extra_fields, "\r\n");
 }
 
-// Whether a field that is not dropped by its id stays behind for another reason.
-bool stays_behind(const field& line, const connection_options* connection, const header_edits* edits,
-                  const header_name& request_id_header)
+// Whether a field that is not dropped by its id stays behind because of its name. For most messages no name does.
+template <class Options>
+class names_left_behind
 {
-    return (connection != nullptr && connection->count != 0 && connection->nominates(line.name)) ||
-           (edits != nullptr && edits->removes(line.name)) ||
-           (line.id == other && request_id_header.id == other && !request_id_header.empty() &&
-            equals_ignoring_case(line.name, request_id_header.text));
-}
+public:
+    explicit names_left_behind(const Options& options)
+        : options_(options),
+          has_request_id_(!options.request_id_header.empty() && options.request_id_header.id == other),
+          any_(has_request_id_ || (options.connection != nullptr && options.connection->count != 0) ||
+               (options.edits != nullptr && options.edits->removes_any()))
+    {}
+    bool has(const field& line) const { return any_ && look_for(line); }
+
+private:
+    [[gnu::noinline]] bool look_for(const field& line) const
+    {
+        return (options_.connection != nullptr && options_.connection->nominates(line.name)) ||
+               (options_.edits != nullptr && options_.edits->removes(line.name)) ||
+               (has_request_id_ && line.id == other &&
+                equals_ignoring_case(line.name, options_.request_id_header.text));
+    }
+
+    const Options& options_;
+    bool has_request_id_;
+    bool any_;
+};
 
 // Appends the lines that `stays` lets pass. Those that were received just as they would be written, one behind the
 // other, are copied as one.
@@ -190,9 +207,9 @@ void build_upstream_head(byte_buffer& out, const request_head& head, const upstr
 {
     out.append(head.method, ' ', options.path, options.query, " HTTP/1.1\r\nHost: ", options.host, "\r\n");
     const auto dropped = dropped_ids(options);
+    const names_left_behind names(options);
     append_fields(out, head.fields, [&](const field& line) {
-        return (dropped & bit(line.id)) != 0 || (line.underscore && !options.keep_underscore_names) ||
-               stays_behind(line, options.connection, options.edits, options.request_id_header);
+        return (dropped & bit(line.id)) != 0 || (line.underscore && !options.keep_underscore_names) || names.has(line);
     });
     append_framing(out, options.body);
     append_forwarding(out, head.fields, options);
@@ -214,10 +231,9 @@ void build_client_head(byte_buffer& out, const response_head& head, const client
     if (options.replaces_rate_limits)
         dropped |= rate_limit_fields;
     dropped |= bit(options.request_id_header.id) & ~bit(other);
-    append_fields(out, head.fields, [&](const field& line) {
-        return (dropped & bit(line.id)) != 0 ||
-               stays_behind(line, options.connection, options.edits, options.request_id_header);
-    });
+    const names_left_behind names(options);
+    append_fields(out, head.fields,
+                  [&](const field& line) { return (dropped & bit(line.id)) != 0 || names.has(line); });
     if (options.websocket)
         out.append("Upgrade: websocket\r\nConnection: upgrade\r\n");
     if (interim && !options.websocket) {

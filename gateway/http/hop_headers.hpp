@@ -23,6 +23,7 @@ public:
     void add(std::string_view name, std::string_view value);
 
     bool empty() const noexcept { return lines_.empty() && removed_.empty(); }
+    bool removes_any() const noexcept { return !removed_.empty(); }
     bool removes(std::string_view name) const noexcept;
     std::string_view lines() const noexcept { return lines_; } // whole lines with CRLF
 

@@ -9,14 +9,16 @@ namespace {
 
 constexpr std::size_t longest_name = 255;
 
-bool is_name(std::string_view text)
+// How many bytes at the beginning are a name, or zero.
+std::size_t name_size(std::string_view text)
 {
-    for (const char c : text)
-        if (!is_class(c, detail::unreserved_byte))
-            return false;
-    // A dot alone, or two in a row, names nothing.
-    return !text.empty() && text.size() <= longest_name && text.front() != '.' &&
-           text.find("..") == std::string_view::npos;
+    std::size_t size = 0;
+    char before = '.'; // a dot alone, or two in a row, names nothing
+    for (; size < text.size() && is_class(text[size], detail::unreserved_byte); before = text[size++]) {
+        if (text[size] == '.' && before == '.')
+            return 0;
+    }
+    return size <= longest_name ? size : 0;
 }
 
 bool is_bracketed_ipv6(std::string_view text)
@@ -34,12 +36,9 @@ std::string_view without_root_dot(std::string_view host)
 
 std::optional<host_port> parse_host(std::string_view text) noexcept
 {
-    const auto host_end = text.starts_with('[') ? text.find(']') : text.find(':');
-    if (text.starts_with('[') && host_end == std::string_view::npos)
-        return std::nullopt;
-    const auto cut = text.starts_with('[') ? host_end + 1 : std::min(host_end, text.size());
+    const auto cut = text.starts_with('[') ? text.find(']') + 1 : name_size(text); // 0: there is none
     host_port result{text.substr(0, cut), {}};
-    if (!(text.starts_with('[') ? is_bracketed_ipv6(result.host) : is_name(result.host)))
+    if (cut == 0 || (text.starts_with('[') && !is_bracketed_ipv6(result.host)))
         return std::nullopt;
     if (cut == text.size())
         return result;

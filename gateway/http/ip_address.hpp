@@ -35,6 +35,31 @@ std::optional<ip_address> parse_hop(std::string_view text) noexcept;
 using address_text = std::array<char, 46>;
 std::string_view format_address(const ip_address& address, address_text& buffer) noexcept;
 
+// Addresses as text, with those asked for lately at hand: a client's is written twice a request.
+class address_texts
+{
+public:
+    // Good until the next call.
+    std::string_view of(const ip_address& address) noexcept
+    {
+        auto& at = slots_[(address.high + address.low) * 0x9e3779b97f4a7c15U >> 58];
+        if (at.size == 0 || !(at.address == address)) {
+            at.address = address;
+            at.size = static_cast<std::uint8_t>(format_address(address, at.text).size());
+        }
+        return {at.text.data(), at.size};
+    }
+
+private:
+    struct alignas(64) slot
+    {
+        ip_address address;
+        address_text text;
+        std::uint8_t size = 0; // 0: empty
+    };
+    std::array<slot, 64> slots_;
+};
+
 // "10.0.0.0/8", "2001:db8::/32", or one address. Small sets: asked once a hop, walked from the front.
 class address_set
 {

@@ -122,7 +122,7 @@ void reactor::handle_ready()
             if (auto* const ready = ready_[end].who)
                 bytes += ready->note(ready_[end].events);
         }
-        keeps_step_ = end - next_ > 1;
+        keep_step(end - next_ > 1);
         while (next_ < end) {
             const auto [ready, events] = ready_[next_++];
             if (ready && !is_stopped_)
@@ -137,7 +137,7 @@ void reactor::step_on()
 {
     while (!in_step_.empty()) {
         stepping_.swap(in_step_);
-        keeps_step_ = stepping_.size() > 1;
+        keep_step(stepping_.size() > 1);
         for (const auto waiting : stepping_)
             waiting.resume();
         stepping_.clear();

@@ -77,6 +77,8 @@ public:
     // When this turn began: near enough for deadlines, and free.
     steady_time turn_began() const { return turn_began_; }
     void begin_turn() { turn_began_ = std::chrono::steady_clock::now(); }
+    // The time; those who keep step read it once for all of them, when their step begins.
+    steady_time now() const { return keeps_step_ ? step_began_ : std::chrono::steady_clock::now(); }
 
     // Calls `what` at the end of this turn. Once, however often it is asked for.
     void at_turn_end(turn_end& what);
@@ -91,7 +93,7 @@ public:
     // Does not wait for who is alone, and never beyond this turn.
     auto in_step() { return stepping{*this}; }
     // What goes on now is several who were waiting for the same thing.
-    void expect_several() { keeps_step_ = true; }
+    void expect_several() { keep_step(true); }
 
 private:
     friend class tcp_socket;
@@ -126,6 +128,12 @@ private:
     void take_clients();
     void handle_ready();
     void step_on();
+    void keep_step(bool several)
+    {
+        keeps_step_ = several;
+        if (several)
+            step_began_ = std::chrono::steady_clock::now();
+    }
     void call_posted();
     void resume_all();
     void end_turn();
@@ -141,6 +149,7 @@ private:
     const tcp_socket* handled_ = nullptr;
     std::vector<std::coroutine_handle<>> in_step_, stepping_;
     bool keeps_step_ = false;
+    steady_time step_began_{}; // while they do
     // Sockets of the later turn that are ready, in order of arrival.
     tcp_socket* first_waiting_ = nullptr;
     tcp_socket* last_waiting_ = nullptr;

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <sys/resource.h>
 
 using namespace headgate;
 using namespace headgate::tests;
@@ -43,6 +45,26 @@ TEST_CASE("what is handed over is written, in order, before stop returns")
         CHECK(writer.dropped() == 0);
     }
     CHECK(wait_for_lines(path, 0) == wanted);
+}
+
+TEST_CASE("the writer's thread is behind the workers', which stay where they were")
+{
+    temporary_folder folder;
+    log_writer writer;
+    const auto count_behind = [] {
+        long behind = 0;
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+            behind += ::getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoul(task.path().filename()))) > 0;
+        return behind;
+    };
+    REQUIRE(count_behind() == 0);
+    writer.use(folder.file("log"));
+    std::uint64_t number = 0;
+    auto lines = full_buffer(number);
+    REQUIRE(writer.take(lines));
+    wait_for_lines(folder.file("log"), lines_a_buffer);
+    CHECK(count_behind() == 1);
+    CHECK(::getpriority(PRIO_PROCESS, 0) == 0);
 }
 
 TEST_CASE("a reader that does not read costs lines, never time: a bounded queue, then drops that are counted")

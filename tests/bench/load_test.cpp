@@ -1,5 +1,6 @@
 // The load generator against a server that answers at once, but once stops for a while.
 #include "bench/load/client.hpp"
+#include "bench/load/origin.hpp"
 
 #include <atomic>
 #include <netinet/in.h>
@@ -155,4 +156,43 @@ TEST_CASE("load: nobody listens: it says so, and does not wait for a minute")
     chosen.connections = 4;
     load::client client(chosen);
     CHECK_FALSE(client.connect_all());
+}
+
+TEST_CASE("load beside the origin, in one thread: every request is answered, and both are looked after all the time")
+{
+    load::origin serving(0);
+    load::options chosen;
+    chosen.port = serving.port();
+    chosen.connections = 4;
+    chosen.warm = 0.05;
+    chosen.seconds = 0.2;
+    std::uint64_t looks = 0;
+    const auto serve = [&] {
+        ++looks;
+        return serving.serve_ready() > 0;
+    };
+    SUBCASE("at a constant rate")
+    {
+        chosen.rate = 2000;
+        load::client client(chosen, serve);
+        REQUIRE(client.connect_all());
+        const auto said = client.run();
+        CHECK(said.errors == 0);
+        CHECK(said.unfinished == 0);
+        CHECK(said.latency.total() == 400);
+        CHECK(looks > 2 * said.latency.total()); // also while nothing is due
+    }
+    SUBCASE("as fast as it goes, with bodies both ways")
+    {
+        chosen.path = "/large";
+        chosen.method = "POST";
+        chosen.body = 100'000;
+        load::client client(chosen, serve);
+        REQUIRE(client.connect_all());
+        const auto said = client.run();
+        CHECK(said.errors == 0);
+        REQUIRE(said.requests > 0);
+        CHECK(said.bytes >= (said.requests - 4) * 65536); // some began before, some end after it
+        CHECK(said.statuses.at(200) == said.requests);
+    }
 }

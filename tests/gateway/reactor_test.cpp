@@ -154,6 +154,7 @@ public:
         return told_;
     }
     void close_when(std::string what, std::size_t number) { closing_ = {std::move(what), number}; }
+    const std::vector<steady_time>& times() const { return times_; } // of what was told
 
 private:
     struct one_socket final : read_ahead
@@ -172,6 +173,7 @@ private:
     {
         const auto now = what + std::to_string(number);
         told_ += (told_.empty() ? "" : " ") + now;
+        times_.push_back(in_.now());
         if (now == closing_.first)
             all_[closing_.second].socket.close();
     }
@@ -190,6 +192,7 @@ private:
     std::deque<one_socket> all_;
     std::size_t bytes_each_;
     std::string told_;
+    std::vector<steady_time> times_;
     std::pair<std::string, std::size_t> closing_;
 };
 
@@ -201,6 +204,21 @@ TEST_CASE("reactor: who is ready together is read for first, and then takes each
     CHECK(in_step_sockets(1).run() == "r0 a0 b0 c0");
     reactor idle;
     CHECK(idle.in_step().await_ready()); // nobody to wait for
+}
+
+TEST_CASE("reactor: those who keep step read the time once a step, who is alone whenever it asks")
+{
+    in_step_sockets three(3);
+    REQUIRE(three.run() == "r0 r1 r2 a0 a1 a2 b0 b1 b2 c0 c1 c2");
+    for (std::size_t step = 3; step < 12; step += 3) {
+        CHECK(three.times()[step] == three.times()[step + 1]);
+        CHECK(three.times()[step] == three.times()[step + 2]);
+        CHECK(three.times()[step] > three.times()[step - 1]);
+    }
+    in_step_sockets one(1);
+    REQUIRE(one.run() == "r0 a0 b0 c0");
+    for (std::size_t i = 1; i < 4; ++i)
+        CHECK(one.times()[i] > one.times()[i - 1]);
 }
 
 TEST_CASE("reactor: nobody takes a step with more than a few others, or with many bytes read")

@@ -43,6 +43,22 @@ std::string client(std::string_view peer, std::vector<std::pair<std::string, std
 
 } // namespace
 
+TEST_CASE("addresses as text at hand: each as if it were written anew, whoever was asked for before")
+{
+    address_texts texts;
+    std::vector<ip_address> many{{}, *parse_ipv6("::1"), *parse_ipv6("2001:db8::1:0:0:1")};
+    for (std::uint32_t i = 0; i < 300; ++i) { // more than there are places
+        many.push_back(ip_address::v4(0x0a000000 + i * 7919));
+        many.push_back({0x20010db800000000U + i, i});
+    }
+    for (int round = 0; round < 2; ++round) {
+        for (const auto& address : many) {
+            CHECK(texts.of(address) == text(address));
+            CHECK(texts.of(address) == text(address));
+        }
+    }
+}
+
 TEST_CASE("K1: the client is the peer, unless the peer is trusted; then the nearest hop that is not")
 {
     const auto rules = trusting({"10.0.0.0/8", "2001:db8::/32"});

@@ -78,14 +78,25 @@ TEST_CASE("head: every known field name has its number, in any case, and its nei
         {"X-RateLimit-Explain", field_id::x_ratelimit_explain},
         {"X-Request-ID", field_id::x_request_id},
     };
+    // As it stands in a line, whatever comes behind it.
+    const auto find_short = [](std::string name) {
+        const auto size = name.size();
+        return find_short_field_id((name + ": nothing but a value").c_str(), size);
+    };
     for (const auto& [name, id] : names) {
         INFO(name);
         CHECK(find_field_id(name) == id);
-        std::string other(name);
+        std::string other(name), shorter(name.substr(0, name.size() - 1));
         other[other.size() / 2] = '~';
         CHECK(find_field_id(other) == field_id::other);
         CHECK(find_field_id(std::string(name) + "s") == field_id::other);
+        if (name.size() > 15)
+            continue;
+        CHECK(find_short(std::string(name)) == id);
+        CHECK(find_short(other) == field_id::other);
+        CHECK(find_short(shorter) == find_field_id(shorter));
     }
+    CHECK(find_short("x") == field_id::other);
     CHECK(find_field_id("x") == field_id::other);
     CHECK(find_field_id("") == field_id::other);
 }
