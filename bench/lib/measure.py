@@ -34,9 +34,11 @@ class Effort:
     idle_clients: int
     warm: float = 0.1
 
-    def for_load(self, load):
-        """Where thousands of clients connect before each round, fewer and longer ones."""
-        if load.get("idle", 0) < 5_000:
+    def for_scenario(self, scenario):
+        """More rounds where a target is close; fewer and longer ones where thousands of clients connect before each."""
+        if scenario.close:
+            return dataclasses.replace(self, rounds=self.rounds * 2, starts=self.starts * 2)
+        if scenario.load.get("idle", 0) < 5_000:
             return self
         return dataclasses.replace(self, rounds=self.rounds // 2, seconds=self.seconds * 2, latency_rounds=-(-self.latency_rounds // 2),
                                    latency_seconds=self.latency_seconds * 2)
@@ -199,8 +201,8 @@ def warm_up(peers, scenario, contestants, progress, notes):
 
 
 def measure_load(peers, scenario, contestants, effort, progress, notes):
+    effort = effort.for_scenario(scenario)
     starts = 1 if scenario.prefill else effort.starts  # a million keys take their time
-    effort = effort.for_load(scenario.load)
     warm_up(peers, scenario, contestants, progress, notes)
     for number in range(effort.rounds):
         if number > 0 and number * starts % effort.rounds < starts:

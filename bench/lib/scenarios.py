@@ -24,6 +24,7 @@ class Scenario:
     refused: tuple = (0, 0)     # the share of answers that must be 429: at least, at most
     answer_bytes: int = None    # count requests by bytes: few and long, they do not end within the measured time
     prefill: int = 0            # keys that are asked for once before anything is measured
+    close: bool = False         # a target that there is little room below: twice the rounds
     latency: bool = True
     quick: bool = False
     kind: str = "load"          # or idle: memory of silent clients
@@ -41,7 +42,7 @@ SCENARIOS = [
     Scenario("clients", "1,000 busy clients", {"connections": 1000}, quick=True, targets={"nginx": 0.7}),
     Scenario("idle-1000", "64 busy clients beside 1,000 idle ones", {"idle": 1000}),
     Scenario("idle-10000", "64 busy clients beside 10,000 idle ones", {"idle": 10000}, Setting(clients=10_200)),
-    Scenario("limited", "two limits by API key, 10,000 keys, all allowed", KEYS, Setting(limits="allow"), peers=("floor", *LIMITERS), quick=True,
+    Scenario("limited", "two limits by API key, 10,000 keys, all allowed", KEYS, Setting(limits="allow"), peers=("floor", *LIMITERS), quick=True, close=True,
              targets={"floor": 1.2, "nginx": 0.8, "haproxy": 0.75}),
     Scenario("refused", "two limits, one key, all refused; nginx logs refusals, as it does by itself", {"keys": "one"}, Setting(limits="refuse"),
              peers=LIMITERS, refused=(0.99, 1), quick=True, targets={"nginx": 0.7}),

@@ -135,12 +135,12 @@ void reactor::handle_ready()
 
 void reactor::step_on()
 {
-    while (!in_step_.empty()) {
-        stepping_.swap(in_step_);
-        keep_step(stepping_.size() > 1);
-        for (const auto waiting : stepping_)
-            waiting.resume();
-        stepping_.clear();
+    while (in_step_.count > 0) {
+        const auto going = in_step_;
+        in_step_.count = 0;
+        keep_step(going.count > 1);
+        for (std::size_t i = 0; i < going.count; ++i)
+            going.who[i].resume();
     }
     keeps_step_ = false;
 }

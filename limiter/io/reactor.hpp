@@ -112,9 +112,14 @@ private:
     struct stepping
     {
         reactor& in;
-        bool await_ready() const noexcept { return !in.keeps_step_ || in.in_step_.size() >= most_in_step; }
-        void await_suspend(std::coroutine_handle<> waiting) { in.in_step_.push_back(waiting); }
+        bool await_ready() const noexcept { return !in.keeps_step_ || in.in_step_.count == most_in_step; }
+        void await_suspend(std::coroutine_handle<> waiting) { in.in_step_.who[in.in_step_.count++] = waiting; }
         void await_resume() const noexcept {}
+    };
+    struct step
+    {
+        std::size_t count = 0;
+        std::array<std::coroutine_handle<>, most_in_step> who;
     };
     struct ready_socket
     {
@@ -147,7 +152,7 @@ private:
     std::array<ready_socket, batch> ready_; // those being handled
     std::size_t next_ = 0, count_ = 0;      // of them
     const tcp_socket* handled_ = nullptr;
-    std::vector<std::coroutine_handle<>> in_step_, stepping_;
+    step in_step_; // who waits for the next
     bool keeps_step_ = false;
     steady_time step_began_{}; // while they do
     // Sockets of the later turn that are ready, in order of arrival.
