@@ -127,6 +127,7 @@ task<void> answer_broken_request(session& client, exchange& x, http_error error)
     x.parser.moved_to(x.in.data()); // the buffer may have grown since the head was last looked at
     begin(client, x);
     co_await answer_error(client, x, error);
+    co_await client.in_step();
     log_request(client, x);
 }
 

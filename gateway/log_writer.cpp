@@ -9,7 +9,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -21,8 +20,8 @@ namespace {
 constexpr std::chrono::seconds grace{1};
 constexpr std::chrono::minutes report_interval{1};
 constexpr int look_up_milliseconds = 100; // how often a blocked write looks whether it is still wanted
-// Its nice value: on a busy machine a worker goes first, and still a tenth of a core is left, for some hundred MB a
-// second.
+// How much nicer it is: on a busy machine a worker goes first, and still a tenth of a core is left, for some hundred MB
+// a second.
 constexpr int behind_workers = 10;
 
 // Non-blocking, so that neither a FIFO without a reader nor one that is full can hold anybody up.
@@ -110,7 +109,7 @@ void log_writer::run()
     sigaddset(&pipe, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr); // a closed pipe is an error of write, not the end of the process
 
-    ::setpriority(PRIO_PROCESS, 0, behind_workers); // of this thread alone; where that fails it is as before
+    static_cast<void>(::nice(behind_workers)); // this thread alone
 
     http::byte_buffer lines;
     for (;;) {

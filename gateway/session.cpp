@@ -39,6 +39,7 @@ void session::begin(worker& owner, listener& from, int fd, const http::ip_addres
     void* at = frame_pool::allocate(sizeof(session));
     auto* self = new (at) session(owner, from, peer);
     self->socket_.adopt(fd);
+    owner.sockets().read_clock(); // many may be accepted one after the other
     start([](session* s) -> task<void> {
         co_await s->serve();
         s->~session();

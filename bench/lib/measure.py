@@ -257,9 +257,12 @@ def undisturbed(measured, notes):
 
 def set_priority(peer, policy, priority):
     """Of its threads, but for those that it has put behind the others itself."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or one of its threads has
-        for task in map(int, os.listdir(f"/proc/{peer.process.pid}/task")):
-            if os.getpriority(os.PRIO_PROCESS, task) <= 0:
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    if peer.process.poll() is not None:
+        return
+    for task in map(int, os.listdir(f"/proc/{peer.process.pid}/task")):
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            if os.getpriority(os.PRIO_PROCESS, task) <= usual:
                 os.sched_setscheduler(task, policy, os.sched_param(priority))
 
 

@@ -38,6 +38,10 @@ class Skipped(Exception):
     """It cannot be measured here; the message says why."""
 
 
+class OriginEnded(Exception):
+    """Nothing more can be measured."""
+
+
 class Peers:
     def __init__(self, group, cores, headgate, tools):
         self.group, self.cores, self.headgate, self.tools = group, cores, headgate, tools
@@ -60,11 +64,14 @@ class Peers:
 
     def load_beside_origin(self, *arguments):
         """One run of the load in the origin's own thread (bench/origin.cpp); what it prints."""
-        self.origin.process.stdin.write(" ".join(arguments) + "\n")
-        self.origin.process.stdin.flush()
+        try:
+            self.origin.process.stdin.write(" ".join(arguments) + "\n")
+            self.origin.process.stdin.flush()
+        except OSError:
+            pass  # it has ended: then it says nothing either
         said = self.origin.process.stdout.readline()
         if not said:
-            raise RuntimeError(f"the origin ended: {self.group.last_words('bench_origin')}")
+            raise OriginEnded(f"the origin ended: {self.group.last_words('bench_origin')}")
         return said
 
     # ---- headgate

@@ -4,6 +4,7 @@ Three things see to it. Group.close ends all in order. The kernel kills each chi
 keeper, a fork of ours that only waits for our end of a pipe to close, kills what is left of every process group and
 removes the folder, also after kill -9.
 """
+import contextlib
 import ctypes
 import os
 import random
@@ -146,7 +147,8 @@ class Group:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe:
-                pipe.close()
+                with contextlib.suppress(OSError):  # what it was not told any more
+                    pipe.close()
         if process in self.running:
             self.running.remove(process)
             os.write(self._keeper_pipe, f"-{process.pid}\n".encode())

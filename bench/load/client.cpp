@@ -82,7 +82,12 @@ result client::run()
         const auto now = clock::now();
         if (phase_ == phase::warming && now >= begin_)
             begin_measuring(now);
-        if (now >= end_ || (chosen_.most > 0 && result_.requests >= chosen_.most))
+        if (now >= end_) {
+            if (chosen_.rate > 0)
+                start_what_is_due(end_); // what fell due while we were kept from looking is late, not forgotten
+            break;
+        }
+        if (chosen_.most > 0 && result_.requests >= chosen_.most)
             break;
         if (result_.errors > 1000 + result_.requests / 10)
             break; // nothing worth measuring

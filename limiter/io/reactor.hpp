@@ -79,6 +79,12 @@ public:
     void begin_turn() { turn_began_ = std::chrono::steady_clock::now(); }
     // The time; those who keep step read it once for all of them, when their step begins.
     steady_time now() const { return keeps_step_ ? step_began_ : std::chrono::steady_clock::now(); }
+    // Somebody begins in the middle of a step: it has not shared its beginning.
+    void read_clock()
+    {
+        if (keeps_step_)
+            step_began_ = std::chrono::steady_clock::now();
+    }
 
     // Calls `what` at the end of this turn. Once, however often it is asked for.
     void at_turn_end(turn_end& what);
@@ -112,7 +118,13 @@ private:
     struct stepping
     {
         reactor& in;
-        bool await_ready() const noexcept { return !in.keeps_step_ || in.in_step_.count == most_in_step; }
+        bool await_ready() const noexcept
+        {
+            if (in.keeps_step_ && in.in_step_.count < most_in_step)
+                return false;
+            in.read_clock(); // who goes on alone does not share a moment that is past
+            return true;
+        }
         void await_suspend(std::coroutine_handle<> waiting) { in.in_step_.who[in.in_step_.count++] = waiting; }
         void await_resume() const noexcept {}
     };
@@ -136,8 +148,7 @@ private:
     void keep_step(bool several)
     {
         keeps_step_ = several;
-        if (several)
-            step_began_ = std::chrono::steady_clock::now();
+        read_clock();
     }
     void call_posted();
     void resume_all();

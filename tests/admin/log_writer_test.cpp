@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <sys/resource.h>
 
 using namespace headgate;
@@ -51,20 +52,28 @@ TEST_CASE("the writer's thread is behind the workers', which stay where they wer
 {
     temporary_folder folder;
     log_writer writer;
-    const auto count_behind = [] {
-        long behind = 0;
+    const auto threads = [] {
+        std::set<unsigned long> found;
         for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
-            behind += ::getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoul(task.path().filename()))) > 0;
-        return behind;
+            found.insert(std::stoul(task.path().filename()));
+        return found;
     };
-    REQUIRE(count_behind() == 0);
+    const auto usual = ::getpriority(PRIO_PROCESS, 0);
+    const auto before = threads();
     writer.use(folder.file("log"));
     std::uint64_t number = 0;
     auto lines = full_buffer(number);
     REQUIRE(writer.take(lines));
-    wait_for_lines(folder.file("log"), lines_a_buffer);
-    CHECK(count_behind() == 1);
-    CHECK(::getpriority(PRIO_PROCESS, 0) == 0);
+    wait_for_lines(folder.file("log"), lines_a_buffer); // it runs
+    std::size_t fresh = 0;
+    for (const auto thread : threads()) {
+        if (before.contains(thread))
+            continue;
+        ++fresh;
+        CHECK(::getpriority(PRIO_PROCESS, static_cast<id_t>(thread)) == std::min(usual + 10, 19));
+    }
+    CHECK(fresh == 1);
+    CHECK(::getpriority(PRIO_PROCESS, 0) == usual);
 }
 
 TEST_CASE("a reader that does not read costs lines, never time: a bounded queue, then drops that are counted")
