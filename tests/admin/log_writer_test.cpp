@@ -65,7 +65,7 @@ TEST_CASE("the writer's thread is behind the workers', which stay where they wer
     auto lines = full_buffer(number);
     REQUIRE(writer.take(lines));
     wait_for_lines(folder.file("log"), lines_a_buffer); // it runs
-    std::size_t behind = 0; // of the new ones: a sanitizer may have begun one too
+    std::size_t behind = 0;                             // of the new ones: a sanitizer may have begun one too
     for (const auto thread : threads()) {
         const bool is_new = !before.contains(thread);
         behind += is_new && ::getpriority(PRIO_PROCESS, static_cast<id_t>(thread)) == std::min(usual + 10, 19);
