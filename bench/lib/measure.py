@@ -47,7 +47,7 @@ class Effort:
 
 # Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds, and in a round
 # everybody is measured on the machine as it is then.
-QUICK = Effort(rounds=6, starts=1, seconds=0.15, latency_rounds=2, latency_seconds=0.25, idle_clients=2_000)
+QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=3, latency_seconds=0.15, idle_clients=2_000)
 FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=13, latency_seconds=0.25, idle_clients=10_000)
 
 
