@@ -19,7 +19,6 @@ namespace headgate {
 namespace {
 
 constexpr std::chrono::milliseconds out_of_descriptors_pause{50};
-constexpr int accepted_a_turn = 64; // then the clients that are already here get their turn
 
 http::ip_address to_address(const sockaddr_storage& from)
 {
@@ -101,41 +100,48 @@ task<void> listener::accept_clients()
         const auto ready = co_await acceptor_.until_readable();
         if (ready.error || !acceptor_.is_open())
             co_return;
-        if (accept_waiting())
+        auto next = accept_next();
+        while (next.fd >= 0) {
+            admit(next);
+            next = accept_next();
+            // A client's first request goes as far as it can at once. Where many wait, after a pause or in a flood, one
+            // is begun a turn: answers come first, nobody who is here already starves, and who came first leaves first.
+            if (next.fd >= 0)
+                co_await worker_.sockets().others_first();
+        }
+        if (!next.out_of_descriptors)
             continue;
         shed_one();
         pause_.expires_after(out_of_descriptors_pause);
         co_await until_expired(pause_);
-        if (!acceptor_.is_open())
-            co_return;
     }
 }
 
-bool listener::accept_waiting()
+listener::arrival listener::accept_next()
 {
-    for (int i = 0; i < accepted_a_turn; ++i) {
+    for (;;) {
         sockaddr_storage from;
         socklen_t size = sizeof from;
         const int fd = ::accept4(acceptor_.native_handle(), reinterpret_cast<sockaddr*>(&from), &size,
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
-            if (errno == EINTR || errno == ECONNABORTED)
-                continue;
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-                return false;
-            acceptor_.exhausted();
-            return true;
-        }
-        worker_.counters().accepted.add();
-        const auto peer = to_address(from);
-        if (!caps_->enter(peer)) {
-            worker_.counters().refused_connections.add();
-            ::close(fd);
+        if (fd >= 0)
+            return {.fd = fd, .peer = to_address(from)};
+        if (errno == EINTR || errno == ECONNABORTED)
             continue;
-        }
-        session::begin(worker_, *this, fd, peer);
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            return {.out_of_descriptors = true};
+        acceptor_.exhausted();
+        return {};
     }
-    return true;
+}
+
+void listener::admit(const arrival& client)
+{
+    worker_.counters().accepted.add();
+    if (caps_->enter(client.peer))
+        return session::begin(worker_, *this, client.fd, client.peer);
+    worker_.counters().refused_connections.add();
+    ::close(client.fd);
 }
 
 // Takes one waiting client on the reserve descriptor and closes it: better a closed connection than a hanging one.

@@ -44,7 +44,14 @@ public:
 
 private:
     task<void> accept_clients();
-    bool accept_waiting(); // false: out of descriptors
+    struct arrival
+    {
+        int fd = -1; // nobody waits
+        http::ip_address peer;
+        bool out_of_descriptors = false;
+    };
+    arrival accept_next();
+    void admit(const arrival& client);
     void shed_one();
 
     worker& worker_;

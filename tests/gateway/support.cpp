@@ -406,7 +406,14 @@ bool eventually(const std::function<bool()>& holds)
     return true;
 }
 
-running_gateway::running_gateway(const std::string& yaml) : app_(load(yaml)) { app_.start(); }
+running_gateway::running_gateway(const std::string& yaml,
+                                 const std::function<void(const running_gateway&)>& before_start)
+    : app_(load(yaml))
+{
+    if (before_start)
+        before_start(*this);
+    app_.start();
+}
 
 void running_gateway::reload(const std::string& yaml) { app_.reload(load(yaml)); }
 

@@ -160,13 +160,15 @@ bool eventually(const std::function<bool()>& holds);
 class running_gateway
 {
 public:
-    // A whole configuration; listeners say 127.0.0.1:0.
-    explicit running_gateway(const std::string& yaml);
+    // A whole configuration; listeners say 127.0.0.1:0. They listen when `before_start` is called, and nobody accepts.
+    explicit running_gateway(const std::string& yaml,
+                             const std::function<void(const running_gateway&)>& before_start = {});
     // Everything to `upstream`.
     static std::string in_front_of(const raw_upstream& upstream, const std::string& more = "",
                                    const std::string& listener_options = "", const std::string& upstream_options = "");
 
     std::uint16_t port() const { return app_.ports().front(); }
+    const std::vector<std::uint16_t>& ports() const { return app_.ports(); }
     raw_connection connect() const { return raw_connection::to(port()); }
     headgate::app& app() { return app_; }
     // Workers take it a moment later.
