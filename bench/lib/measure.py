@@ -20,8 +20,11 @@ import time
 from lib.peers import Skipped, most_clients_of_haproxy
 
 TICKS = os.sysconf("SC_CLK_TCK")
-FEW_REQUESTS = 2_000  # in a round of latency
-REST = 0.15  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
+FEW_REQUESTS = 1_000  # in a round of latency: where there are fewer, there are more rounds
+LEAST_REQUESTS = 500  # in one: below, a hundredth of them is nothing to speak of, and a round is longer
+LONGEST_ROUND = 0.5  # seconds
+OVERLOADED_ROUNDS = 4  # of latency, for who carries less than the rate: its queue grows, and to wait for the end of it takes long
+REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Effort:
     latency_seconds: float
     idle_clients: int
     warm: float = 0.1
+    latency_warm: float = 0.05
 
     def for_scenario(self, scenario):
         """More rounds where a target is close; fewer and longer ones where thousands of clients connect before each."""
@@ -47,8 +51,11 @@ class Effort:
 
 # Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds, and in a round
 # everybody is measured on the machine as it is then.
-QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=3, latency_seconds=0.15, idle_clients=2_000)
-FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=13, latency_seconds=0.25, idle_clients=10_000)
+# Rounds of latency are shorter still: a shared machine takes a core away for a millisecond or more about once a second, and who
+# loses a hundredth of a round that way has that pause as its p99. In a tenth of a second it happens to few rounds, and their
+# median does not know of it; in a quarter of a second it happened to every other one, and the median was a toss of a coin.
+QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=5, latency_seconds=0.1, idle_clients=2_000)
+FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=40, latency_seconds=0.1, idle_clients=10_000)
 
 
 class Contestant:
@@ -130,7 +137,8 @@ def measure_round(peers, scenario, one, effort):
 
 
 def measure_latency(peers, scenario, one, rate, effort):
-    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=effort.latency_seconds, warm=effort.warm)
+    seconds = min(max(effort.latency_seconds, LEAST_REQUESTS / rate), LONGEST_ROUND)
+    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=seconds, warm=effort.latency_warm)
     check_answers(scenario, said)
     late = said["latency_us"]
     one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
@@ -203,6 +211,19 @@ def warm_up(peers, scenario, contestants, progress, notes):
 
 def measure_load(peers, scenario, contestants, effort, progress, notes):
     effort = effort.for_scenario(scenario)
+    measure_rounds(peers, scenario, contestants, effort, progress, notes)
+    if not scenario.latency or not contestants or contestants[0].label != "headgate":
+        return
+    rate = statistics.median(each["rate"] for each in contestants[0].rounds) / 2
+    measure_latencies(peers, scenario, contestants, rate, effort, progress, notes)
+    contestants[0].latency_rate = rate
+    for one in contestants:
+        if not carries(one, rate):
+            notes.append(f"{one.label} carries less than that rate: its latency is that of a queue that grows")
+
+
+def measure_rounds(peers, scenario, contestants, effort, progress, notes):
+    """CPU and capacity, closed loop."""
     starts = 1 if scenario.prefill else effort.starts  # a million keys take their time
     warm_up(peers, scenario, contestants, progress, notes)
     for number in range(effort.rounds):
@@ -216,31 +237,29 @@ def measure_load(peers, scenario, contestants, effort, progress, notes):
                 measure_round(peers, scenario, one, effort)
             except (Unmeasured, RuntimeError) as why:
                 drop(peers, contestants, one, why, notes)
-    if not scenario.latency or not contestants or contestants[0].label != "headgate":
-        return
-    rate = statistics.median(each["rate"] for each in contestants[0].rounds) / 2
-    with undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
-        measure_latencies(peers, scenario, contestants, rate, effort, progress, notes)
-    contestants[0].latency_rate = rate
-    for one in contestants:
-        if statistics.median(each["rate"] for each in one.rounds) < rate:
-            notes.append(f"{one.label} carries less than that rate: its latency is that of a queue that grows")
 
 
 def measure_latencies(peers, scenario, contestants, rate, effort, progress, notes):
+    """Open loop, undisturbed."""
     heard = list(contestants)
-    # Where a hundredth of a round is a handful of requests, one pause of the machine is its p99: more rounds leave it out.
     rounds = effort.latency_rounds * (2 if rate * effort.latency_seconds < FEW_REQUESTS else 1)
-    for number in range(rounds):
-        for one in list(heard):
-            progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {rounds}, {one.label}")
-            time.sleep(REST)
-            try:
-                measure_latency(peers, scenario, one, rate, effort)
-            except (Unmeasured, RuntimeError) as why:
-                notes.append(f"{one.label}: no latency: {why}")
-                one.latencies.clear()  # rounds are compared with rounds: some of them would be compared with another's
-                heard.remove(one)
+    with undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
+        for number in range(rounds):
+            if number == OVERLOADED_ROUNDS:
+                heard = [one for one in heard if carries(one, rate)]
+            for one in heard[::-1 if number % 2 else 1]:
+                progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {rounds}, {one.label}")
+                time.sleep(REST)
+                try:
+                    measure_latency(peers, scenario, one, rate, effort)
+                except (Unmeasured, RuntimeError) as why:
+                    notes.append(f"{one.label}: no latency: {why}")
+                    one.latencies.clear()  # rounds are compared with rounds: some of them would be compared with another's
+                    heard.remove(one)
+
+
+def carries(one, rate):
+    return statistics.median(each["rate"] for each in one.rounds) >= rate
 
 
 @contextlib.contextmanager
