@@ -46,6 +46,22 @@ if(HEADGATE_COVERAGE)
     add_link_options(--coverage)
 endif()
 
+# A trained build is made twice (script/build trained): first the layers that a request goes through count what it does there,
+# then they are compiled by what was counted. What the training did not meet is compiled as in any release.
+set(profile_options "")
+if(HEADGATE_PROFILE)
+    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+        message(FATAL_ERROR "HEADGATE_PROFILE is for GCC")
+    elseif(HEADGATE_PROFILE STREQUAL generate)
+        set(profile_options -fprofile-generate -fprofile-update=prefer-atomic)
+        add_link_options(-fprofile-generate)
+    elseif(HEADGATE_PROFILE STREQUAL use)
+        set(profile_options -fprofile-use -fprofile-partial-training -Wno-missing-profile)
+    else()
+        message(FATAL_ERROR "HEADGATE_PROFILE is `generate` or `use`, not `${HEADGATE_PROFILE}`")
+    endif()
+endif()
+
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 
@@ -54,11 +70,15 @@ add_custom_target(layers ALL
     COMMAND "${CMAKE_COMMAND}" -D "ROOT=${CMAKE_SOURCE_DIR}" -P "${CMAKE_SOURCE_DIR}/cmake/layers.cmake"
     COMMENT "Checking that includes keep to the layers" VERBATIM)
 
-# headgate_layer(<name> SOURCES ... LINKS ...): one layer of design as one static library, `headgate_<name>`.
+# headgate_layer(<name> [TRAINED] SOURCES ... LINKS ...): one layer of design as one static library, `headgate_<name>`.
+# TRAINED: requests go through it.
 function(headgate_layer name)
-    cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+    cmake_parse_arguments(arg "TRAINED" "" "SOURCES;LINKS" ${ARGN})
     add_library(headgate_${name} STATIC ${arg_SOURCES})
     target_link_libraries(headgate_${name} PUBLIC headgate_options ${arg_LINKS})
+    if(arg_TRAINED)
+        target_compile_options(headgate_${name} PRIVATE ${profile_options})
+    endif()
     add_dependencies(headgate_${name} layers)
 endfunction()
 

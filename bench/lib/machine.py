@@ -39,6 +39,7 @@ def describe(cores, headgate):
         "kernel": platform.release(),
         "system": read("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
         "compiler": first_line("c++", "--version"),
+        "trained": "/trained/" in headgate,  # by where script/build puts it
         "load_before": os.getloadavg()[0],
         "pinning": cores.described(),
         "versions": {
@@ -57,7 +58,7 @@ def in_words(machine):
     return [
         ("machine", f"{kind}{machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB"),
         ("system", f"{machine['system']}, Linux {machine['kernel']}"),
-        ("built with", machine["compiler"]),
+        ("built with", machine["compiler"] + ("; headgate is the trained build" if machine.get("trained") else "")),
         ("beside", ", ".join(f"{name} {number}" for name, number in machine["versions"].items())),
         ("pinned", machine["pinning"]),
         ("measured", f"{machine['date']}{', with --quick' if machine.get('quick') else ''}; "

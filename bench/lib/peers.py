@@ -25,6 +25,7 @@ class Setting:
     store: str = "memory"  # memory, redis, cluster
     workers: int = 1
     clients: int = 10_000  # that it must be able to hold
+    log: str = "combined"  # headgate's lines: the same as nginx writes, or its own, json
 
 
 @dataclasses.dataclass
@@ -108,7 +109,7 @@ chains:
         return f"""
 workers: {setting.workers}
 listeners: [ {{ address: 127.0.0.1:{port}, timeouts: {{ idle: 600s }} }} ]
-log: {{ access: {{ path: {self.group.path(f'headgate-{port}-access.log')}, format: combined }} }}
+log: {{ access: {{ path: {self.group.path(f'headgate-{port}-access.log')}, format: {setting.log} }} }}
 upstreams: {{ origin: {{ servers: [ 127.0.0.1:{self.origin.port} ] }} }}
 {chains}
 routes:
