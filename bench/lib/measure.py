@@ -23,6 +23,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 FEW_REQUESTS = 1_000  # in a round of latency: where there are fewer, there are more rounds
 LEAST_REQUESTS = 500  # in one: below, a hundredth of them is nothing to speak of, and a round is longer
 LONGEST_ROUND = 0.5  # seconds
+LONGEST_HEARD = 8  # seconds of latency in all: where rounds are long there are fewer
 OVERLOADED_ROUNDS = 4  # of latency, for who carries less than the rate: its queue grows, and to wait for the end of it takes long
 REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
 
@@ -137,12 +138,21 @@ def measure_round(peers, scenario, one, effort):
 
 
 def measure_latency(peers, scenario, one, rate, effort):
-    seconds = min(max(effort.latency_seconds, LEAST_REQUESTS / rate), LONGEST_ROUND)
-    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=seconds, warm=effort.latency_warm)
+    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=latency_seconds(rate, effort), warm=effort.latency_warm)
     check_answers(scenario, said)
     late = said["latency_us"]
     one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
                           "late_p99": said["late_p99_us"]})
+
+
+def latency_seconds(rate, effort):
+    """Of a round."""
+    return min(max(effort.latency_seconds, LEAST_REQUESTS / rate), LONGEST_ROUND)
+
+
+def latency_rounds(rate, effort):
+    wanted = effort.latency_rounds * (2 if rate * effort.latency_seconds < FEW_REQUESTS else 1)
+    return min(wanted, int(LONGEST_HEARD / latency_seconds(rate, effort)))
 
 
 def start_contestants(peers, scenario, notes):
@@ -242,7 +252,7 @@ def measure_rounds(peers, scenario, contestants, effort, progress, notes):
 def measure_latencies(peers, scenario, contestants, rate, effort, progress, notes):
     """Open loop, undisturbed."""
     heard = list(contestants)
-    rounds = effort.latency_rounds * (2 if rate * effort.latency_seconds < FEW_REQUESTS else 1)
+    rounds = latency_rounds(rate, effort)
     with undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
         for number in range(rounds):
             if number == OVERLOADED_ROUNDS:
