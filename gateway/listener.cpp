@@ -19,6 +19,7 @@ namespace headgate {
 namespace {
 
 constexpr std::chrono::milliseconds out_of_descriptors_pause{50};
+constexpr int turned_away_at_once = 64; // by a cap; they cost next to nothing
 
 http::ip_address to_address(const sockaddr_storage& from)
 {
@@ -101,13 +102,18 @@ task<void> listener::accept_clients()
         if (ready.error || !acceptor_.is_open())
             co_return;
         auto next = accept_next();
-        while (next.fd >= 0) {
-            admit(next);
+        for (int turned_away = 0; next.fd >= 0;) {
+            const bool begun = admit(next);
             next = accept_next();
             // A client's first request goes as far as it can at once. Where many wait, after a pause or in a flood, one
-            // is begun a turn: answers come first, nobody who is here already starves, and who came first leaves first.
-            if (next.fd >= 0)
-                co_await worker_.sockets().others_first();
+            // is begun at a time: answers come first, nobody who is here already starves, who came first leaves first.
+            if (next.fd < 0 || (!begun && ++turned_away % turned_away_at_once != 0))
+                continue;
+            co_await worker_.sockets().others_first();
+            if (!acceptor_.is_open()) {
+                ::close(next.fd);
+                co_return;
+            }
         }
         if (!next.out_of_descriptors)
             continue;
@@ -135,13 +141,16 @@ listener::arrival listener::accept_next()
     }
 }
 
-void listener::admit(const arrival& client)
+bool listener::admit(const arrival& client)
 {
     worker_.counters().accepted.add();
-    if (caps_->enter(client.peer))
-        return session::begin(worker_, *this, client.fd, client.peer);
-    worker_.counters().refused_connections.add();
-    ::close(client.fd);
+    if (!caps_->enter(client.peer)) {
+        worker_.counters().refused_connections.add();
+        ::close(client.fd);
+        return false;
+    }
+    session::begin(worker_, *this, client.fd, client.peer);
+    return true;
 }
 
 // Takes one waiting client on the reserve descriptor and closes it: better a closed connection than a hanging one.

@@ -51,7 +51,7 @@ private:
         bool out_of_descriptors = false;
     };
     arrival accept_next();
-    void admit(const arrival& client);
+    bool admit(const arrival& client); // false: a cap does not let it in
     void shed_one();
 
     worker& worker_;

@@ -39,7 +39,7 @@ def describe(cores, headgate):
         "kernel": platform.release(),
         "system": read("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
         "compiler": first_line("c++", "--version"),
-        "trained": "/trained/" in headgate,  # by where script/build puts it
+        "trained": os.path.exists(os.path.join(os.path.dirname(headgate), "trained.stamp")),  # script/build leaves it there
         "load_before": os.getloadavg()[0],
         "pinning": cores.described(),
         "versions": {

@@ -138,7 +138,8 @@ def measure_round(peers, scenario, one, effort):
 
 
 def measure_latency(peers, scenario, one, rate, effort):
-    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=latency_seconds(rate, effort), warm=effort.latency_warm)
+    warm = effort.latency_warm if scenario.refused == (0, 0) else effort.warm  # until the tokens are gone
+    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=latency_seconds(rate, effort), warm=warm)
     check_answers(scenario, said)
     late = said["latency_us"]
     one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],

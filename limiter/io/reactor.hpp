@@ -92,7 +92,7 @@ public:
 
     // Goes on in the next turn, and not inside somebody else's step.
     void resume_later(std::coroutine_handle<> waiting) { resumed_.push_back(waiting); }
-    // co_await reactor.others_first(): goes on in the next turn, after whoever else is ready.
+    // co_await reactor.others_first(): goes on after whoever else is ready, at the end of this turn or of the next.
     auto others_first() { return yielding{*this}; }
     // co_await reactor.in_step(): goes on when everyone else who was ready has come as far, or has gone another way.
     // Who does the same thing right after others have done it finds its code, and the kernel's, still in the cache.

@@ -32,3 +32,25 @@ TEST_CASE("a worker told to stop when its timer has expired stops")
     CHECK(tests::eventually([&] { return ended.load(); }));
     joiner.join();
 }
+
+TEST_CASE("a worker told to drain while clients wait to be accepted lets them go")
+{
+    const auto descriptors = tests::open_descriptors();
+    {
+        std::vector<tests::raw_connection> waiting(10);
+        tests::running_gateway gateway("workers: 1\nlisteners: [ { address: 127.0.0.1:0 } ]\n"
+                                       "upstreams: { up: { echo: true } }\nroutes: [ { name: all, upstream: up } ]\n",
+                                       [&](tests::running_gateway& listening) {
+                                           for (auto& each : waiting) {
+                                               each = listening.connect();
+                                               each.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+                                           }
+                                           listening.app().drain(); // the worker's first turn begins with it
+                                       });
+        for (auto& each : waiting) {
+            each.read_all();
+            CHECK((each.was_closed() || each.was_reset()));
+        }
+    }
+    CHECK(tests::eventually([&] { return tests::open_descriptors() <= descriptors; }));
+}

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdexcept>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -81,6 +83,12 @@ void raw_connection::send_bytewise(std::string_view bytes)
 {
     for (const char c : bytes)
         send({&c, 1});
+}
+
+bool raw_connection::has_arrived() const
+{
+    int left = 1;
+    return ::ioctl(fd_.get(), SIOCOUTQ, &left) == 0 && left == 0;
 }
 
 void raw_connection::finish_sending() { ::shutdown(fd_.get(), SHUT_WR); }
@@ -406,8 +414,7 @@ bool eventually(const std::function<bool()>& holds)
     return true;
 }
 
-running_gateway::running_gateway(const std::string& yaml,
-                                 const std::function<void(const running_gateway&)>& before_start)
+running_gateway::running_gateway(const std::string& yaml, const std::function<void(running_gateway&)>& before_start)
     : app_(load(yaml))
 {
     if (before_start)

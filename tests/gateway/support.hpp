@@ -46,6 +46,7 @@ public:
 
     void send(std::string_view bytes);
     void send_bytewise(std::string_view bytes); // every byte in a segment of its own
+    bool has_arrived() const;                   // all that was sent
     void finish_sending();
     void reset(); // RST
     void close() { fd_.close(); }
@@ -161,8 +162,7 @@ class running_gateway
 {
 public:
     // A whole configuration; listeners say 127.0.0.1:0. They listen when `before_start` is called, and nobody accepts.
-    explicit running_gateway(const std::string& yaml,
-                             const std::function<void(const running_gateway&)>& before_start = {});
+    explicit running_gateway(const std::string& yaml, const std::function<void(running_gateway&)>& before_start = {});
     // Everything to `upstream`.
     static std::string in_front_of(const raw_upstream& upstream, const std::string& more = "",
                                    const std::string& listener_options = "", const std::string& upstream_options = "");
