@@ -12,7 +12,7 @@ class sending_own
 {
 public:
     sending_own(session& client, exchange& x, bool keep, std::string_view body = {})
-        : client_(client), x_(x), piece_{&client, x.out.view(), body}, keep_(keep)
+        : client_(client), x_(x), piece_{&client, x.out.view(), body, !keep}, keep_(keep)
     {}
     std::optional<bool> now();
     task<bool> later();

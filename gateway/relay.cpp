@@ -241,7 +241,7 @@ void relaying::finish_piece()
     if (done_ && framing_.kind == body_kind::chunked)
         x_.out.append(http::last_chunk);
     http::join_small(x_.out, plain_);
-    piece_ = {&client_, x_.out.view(), plain_};
+    piece_ = {&client_, x_.out.view(), plain_, done_ && sound_ && !keep_};
 }
 
 std::optional<bool> relaying::now()

@@ -221,10 +221,10 @@ void session::cut()
         x_->via->stop();
 }
 
-std::optional<bool> session::send_now(std::string_view& first, std::string_view& second)
+std::optional<bool> session::send_now(std::string_view& first, std::string_view& second, bool last)
 {
     x_->outcome.bytes_out += first.size() + second.size();
-    if (!socket_.send_now(first, second))
+    if (!(last ? socket_.send_last_now(first, second) : socket_.send_now(first, second)))
         return not_sent(first.size() + second.size());
     return first.empty() && second.empty() ? std::optional(true) : std::nullopt;
 }

@@ -36,7 +36,8 @@ public:
     {
         session* to;
         std::string_view first, second;
-        std::optional<bool> now() { return to->send_now(first, second); }
+        bool last = false; // nothing is sent after it: the connection ends
+        std::optional<bool> now() { return to->send_now(first, second, last); }
         task<bool> later() { return to->send_rest(first, second); }
     };
     // Sends all of it. False when the client is gone or takes nothing for too long.
@@ -110,7 +111,7 @@ private:
     auto read_head() { return at_once_or_later(reading_head{*this}); }
     std::optional<head_state> parse_head();
     task<head_state> read_rest_of_head();
-    std::optional<bool> send_now(std::string_view& first, std::string_view& second);
+    std::optional<bool> send_now(std::string_view& first, std::string_view& second, bool last);
     task<bool> send_rest(std::string_view first, std::string_view second);
     bool not_sent(std::size_t left);
     bool has_unread() const;

@@ -362,7 +362,17 @@ void tcp_socket::go_on(std::uint32_t events)
         std::exchange(writer_, {}).resume();
 }
 
-bool tcp_socket::send_now(std::string_view& first, std::string_view& second)
+bool tcp_socket::send_last_now(std::string_view& first, std::string_view& second)
+{
+    // What was not taken at once is sent later, as usual: then closing the socket tells the end.
+    if (!send_now(first, second, MSG_MORE))
+        return false;
+    if (first.empty() && second.empty())
+        ::shutdown(fd_, SHUT_WR);
+    return true;
+}
+
+bool tcp_socket::send_now(std::string_view& first, std::string_view& second, int flags)
 {
     while (!first.empty() || !second.empty()) {
         ssize_t n = 0;
@@ -372,10 +382,10 @@ bool tcp_socket::send_now(std::string_view& first, std::string_view& second)
             msghdr message{};
             message.msg_iov = parts;
             message.msg_iovlen = 2;
-            n = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+            n = ::sendmsg(fd_, &message, MSG_NOSIGNAL | flags);
         } else {
             const auto rest = first.empty() ? second : first;
-            n = send_bytes(fd_, rest.data(), rest.size());
+            n = send_bytes(fd_, rest.data(), rest.size(), flags);
         }
         if (n < 0) {
             if (errno == EINTR)

@@ -224,7 +224,10 @@ public:
     auto until_writable() { return write_operation{*this}; }
 
     // Sends what the kernel takes at once; false when the connection is broken. What is left stays in the views.
-    bool send_now(std::string_view& first, std::string_view& second);
+    bool send_now(std::string_view& first, std::string_view& second, int flags = 0);
+    // The same for the last bytes that this side sends: they leave together with its end of the stream, in one segment
+    // where they fit one.
+    bool send_last_now(std::string_view& first, std::string_view& second);
 
 private:
     friend class reactor;

@@ -29,12 +29,18 @@ ssize_t call(long number, int fd, const void* at, std::size_t size, long flags)
 } // namespace
 
 ssize_t receive(int fd, char* at, std::size_t most) { return call(SYS_recvfrom, fd, at, most, 0); }
-ssize_t send_bytes(int fd, const char* at, std::size_t size) { return call(SYS_sendto, fd, at, size, MSG_NOSIGNAL); }
+ssize_t send_bytes(int fd, const char* at, std::size_t size, int flags)
+{
+    return call(SYS_sendto, fd, at, size, MSG_NOSIGNAL | flags);
+}
 
 #else
 
 ssize_t receive(int fd, char* at, std::size_t most) { return ::recv(fd, at, most, 0); }
-ssize_t send_bytes(int fd, const char* at, std::size_t size) { return ::send(fd, at, size, MSG_NOSIGNAL); }
+ssize_t send_bytes(int fd, const char* at, std::size_t size, int flags)
+{
+    return ::send(fd, at, size, MSG_NOSIGNAL | flags);
+}
 
 #endif
 

@@ -9,6 +9,6 @@
 namespace headgate {
 
 ssize_t receive(int fd, char* at, std::size_t most);
-ssize_t send_bytes(int fd, const char* at, std::size_t size); // never raises SIGPIPE
+ssize_t send_bytes(int fd, const char* at, std::size_t size, int flags = 0); // never raises SIGPIPE
 
 } // namespace headgate

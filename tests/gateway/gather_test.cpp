@@ -63,10 +63,10 @@ std::uint16_t own_port(const raw_connection& of)
 
 // In place of limiter/io/system_calls.cpp, which is linked only where these are missing.
 ssize_t headgate::receive(int fd, char* at, std::size_t most) { return ::recv(fd, at, most, 0); }
-ssize_t headgate::send_bytes(int fd, const char* at, std::size_t size)
+ssize_t headgate::send_bytes(int fd, const char* at, std::size_t size, int flags)
 {
     count_send(fd);
-    return ::send(fd, at, size, MSG_NOSIGNAL);
+    return ::send(fd, at, size, MSG_NOSIGNAL | flags);
 }
 
 // In place of the C library's.

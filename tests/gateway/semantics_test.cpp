@@ -3,6 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
 using namespace headgate::tests;
 
 namespace {
@@ -369,6 +374,31 @@ TEST_CASE("proxy: C8, any method may have a body")
         client.send(method + " / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
         CHECK(status_of(client.read_response(method != "HEAD")) == 200);
         CHECK(plain_body(up.last()) == "hello");
+    }
+}
+
+TEST_CASE("proxy: the last answer of a connection and its end leave in one segment")
+{
+    recorder up;
+    running_gateway gateway(running_gateway::in_front_of(
+        up.server(), "routes:\n  - { name: some, match: { path: /some }, upstream: up }\n"));
+    const auto comes_with_its_end = [&](std::string_view path) {
+        auto client = gateway.connect();
+        client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        pollfd asked{client.descriptor(), POLLIN, 0};
+        ::poll(&asked, 1, 30'000); // until the first bytes of the answer
+        tcp_info now{};
+        socklen_t size = sizeof now;
+        ::getsockopt(client.descriptor(), IPPROTO_TCP, TCP_INFO, &now, &size);
+        const auto answer = client.read_all();
+        CHECK(field_of(answer, "Connection") == "close");
+        CHECK(client.was_closed());
+        CHECK_FALSE(client.was_reset());
+        return now.tcpi_state == TCP_CLOSE_WAIT;
+    };
+    for (int i = 0; i < 20; ++i) {
+        CHECK(comes_with_its_end("/some"));  // relayed
+        CHECK(comes_with_its_end("/other")); // our own: 404
     }
 }
 
