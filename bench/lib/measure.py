@@ -4,8 +4,8 @@ CPU a request is the CPU time of the proxy's process in the measured time, divid
 itself reads it at both ends from /proc/PID/task/*/schedstat (nanoseconds); that it agrees with utime + stime of
 /proc/PID/stat (ticks of 10 ms) is checked each time. Latency is measured apart, at a constant rate that is the same for all
 contestants: half of what headgate carried in the same scenario. There the load is made by the origin's own thread, which never
-sleeps, and everybody has a real-time priority: else what is measured is mostly how the scheduler shares a core between load and
-origin, and what else the machine runs.
+sleeps, everybody has a real-time priority, and the proxy's core is kept awake: else what is measured is mostly how the scheduler
+shares a core between load and origin, what else the machine runs, and how long a host takes to wake a core that halted.
 """
 import contextlib
 import dataclasses
@@ -254,7 +254,7 @@ def measure_latencies(peers, scenario, contestants, rate, effort, progress, note
     """Open loop, undisturbed."""
     heard = list(contestants)
     rounds = latency_rounds(rate, effort)
-    with undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
+    with awake(peers), undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
         for number in range(rounds):
             if number == OVERLOADED_ROUNDS:
                 heard = [one for one in heard if carries(one, rate)]
@@ -271,6 +271,20 @@ def measure_latencies(peers, scenario, contestants, rate, effort, progress, note
 
 def carries(one, rate):
     return statistics.median(each["rate"] for each in one.rounds) >= rate
+
+
+@contextlib.contextmanager
+def awake(peers):
+    """The proxy's core never halts: whenever the proxy sleeps, a process that does nothing runs until it is woken.
+
+    A virtual core that halts is given away, and a busy host takes up to milliseconds to give it back. Who needs less CPU sleeps more
+    often, and would pay most."""
+    spinning = peers.group.start(peers.cores.proxy, "sh", "-c", "while :; do :; done")
+    os.sched_setscheduler(spinning.pid, os.SCHED_IDLE, os.sched_param(0))
+    try:
+        yield
+    finally:
+        peers.group.end(spinning)
 
 
 @contextlib.contextmanager
