@@ -1,5 +1,5 @@
 """How cost grows: with keys, rules, routes, clients and header fields, through the gateway, and with keys and rules in the
-limiter alone (bench/micro). Each curve is {title, by, unit, points: [[x, y], ...]}."""
+limiter alone (bench/micro). Each curve is {title, by, unit, points: [[x, y], ...]}, and notes where a point is missing."""
 import json
 import os
 import statistics
@@ -24,11 +24,15 @@ def run(peers, micro, rounds, seconds, most, progress):
     """All curves; points beyond `most` are left out."""
     curves = []
     for title, by, points, job in CURVES:
-        curve = {"title": title, "by": by, "unit": "CPU µs a request", "points": []}
+        curve = {"title": title, "by": by, "unit": "CPU µs a request", "points": [], "notes": []}
         for x in points:
-            if x <= most:
-                progress.tell(f"growth: {x:,} {by}")
+            if x > most:
+                continue
+            progress.tell(f"growth: {x:,} {by}")
+            try:
                 curve["points"].append([x, one_point(peers, job(x), rounds, seconds)])
+            except RuntimeError as why:
+                curve["notes"].append(f"{x:,} {by}: not measured: {why}")
         curves.append(curve)
     return curves + limiter_alone(peers, micro, most, progress)
 
@@ -43,7 +47,7 @@ def one_point(peers, job, rounds, seconds):
         for _ in range(rounds):
             said = measure.run_load(peers, peer.port, load, [peer], seconds=seconds, warm=0.3)
             if set(said["statuses"]) != {"200"}:
-                raise RuntimeError(f"growth: answers were {said['statuses']}")
+                raise RuntimeError(f"answers were {said['statuses']}")
             seen.append(said["cpu_ns"][0] / said["requests"] / 1000)
         return statistics.median(seen)
     finally:

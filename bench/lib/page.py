@@ -81,7 +81,7 @@ def curve_plot(curve):
         out.append(element("text", f"{y:,.1f}" if y < 1000 else f"{y:,.0f}", x=f"{px:.1f}", y=f"{py - 8:.1f}", text_anchor="middle"))
         out.append(element("text", short(x), x=f"{px:.1f}", y=top + height + 16, text_anchor="middle", class_="soft"))
     svg = element("svg", "".join(out), viewBox=f"0 0 {left + width + 24} {top + height + 24}", role="img")
-    return element("div", element("h3", html.escape(curve["title"])) + element("p", html.escape(f"{curve['unit']}, by {curve['by']}")) + svg, class_="plot")
+    return element("div", element("h3", html.escape(curve["title"])) + element("p", html.escape("; ".join([f"{curve['unit']}, by {curve['by']}", *curve.get("notes", [])]))) + svg, class_="plot")
 
 
 def ratio_cell(text):

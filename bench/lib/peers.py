@@ -106,11 +106,12 @@ chains:
             use = ", chains: [ api ]"
         routes = [f"  - {{ name: r{i}, match: {{ path: /r/{i}/* }}, upstream: origin{use} }}" for i in range(setting.routes)]
         routes = routes or [f"  - {{ name: all, upstream: origin{use} }}"]
+        pending = max(1024, setting.clients)  # what waits for one of 1,024 connections: all of a test's clients may ask at once
         return f"""
 workers: {setting.workers}
 listeners: [ {{ address: 127.0.0.1:{port}, timeouts: {{ idle: 600s }} }} ]
 log: {{ access: {{ path: {self.group.path(f'headgate-{port}-access.log')}, format: {setting.log} }} }}
-upstreams: {{ origin: {{ servers: [ 127.0.0.1:{self.origin.port} ] }} }}
+upstreams: {{ origin: {{ servers: [ 127.0.0.1:{self.origin.port} ], max_pending: {pending} }} }}
 {chains}
 routes:
 """ + "\n".join(routes) + "\n"

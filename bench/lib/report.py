@@ -108,6 +108,7 @@ def markdown(data):
     for curve in data.get("growth", []):
         out += ["", f"{curve['title']} ({curve['unit']}):", "", "| " + curve["by"] + " | " + " | ".join(f"{x:,}" for x, _ in curve["points"]) + " |",
                 "|---" * (len(curve["points"]) + 1) + "|", "| " + curve["unit"] + " | " + " | ".join(f"{y:,.1f}" for _, y in curve["points"]) + " |"]
+        out += [line for note in curve.get("notes", []) for line in ("", note)]
     notes = [f"- {name}: {note}" for name, result in data["scenarios"].items() for note in result["notes"]]
     return "\n".join(out + ([""] + notes if notes else []) + [""])
 
