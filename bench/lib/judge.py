@@ -8,6 +8,7 @@ import statistics
 
 from lib.scenarios import BY_NAME, IDLE_TARGET_KIB
 
+PAUSED = 3  # p99 of half of the rounds is that many times what a quarter of them stayed below: most met a pause of the machine
 NOT_PEERS = ("headgate", "floor")  # the floor does nothing with what it moves: no peer for latency
 
 
@@ -54,6 +55,18 @@ def best_peer_p99(scenario, rows):
     seen = [(label, row["latency"]["p99"]["median"]) for label, row in rows.items()
             if label not in NOT_PEERS and label != itself and "latency" in row]
     return min(seen, key=lambda each: each[1], default=(None,))[0]
+
+
+def notes(name, result):
+    """What was noted while it was measured, and whether p99 is more the machine's than anybody's."""
+    rows = result["rows"]
+    best = best_peer_p99(BY_NAME[name], rows)
+    seen = {label: rows[label]["latency"]["p99"] for label in ("headgate", best) if "latency" in rows.get(label, {})}
+    quiet = {label: statistics.quantiles(p99["rounds"], n=4)[0] for label, p99 in seen.items() if len(p99["rounds"]) > 1}
+    if not any(seen[label]["median"] > PAUSED * least for label, least in quiet.items()):
+        return result["notes"]
+    told = ", ".join(f"{label} {least:,.0f} µs" for label, least in quiet.items())
+    return [*result["notes"], f"the machine paused in most rounds of latency: p99 is mostly that; of the quietest quarter of the rounds it was at most: {told}"]
 
 
 def p999_of(row):

@@ -104,7 +104,7 @@ def scenario_section(name, result):
         parts.append(element("div", element("table", element("tr", heads) + lines), class_="scroll"))
     if result.get("latency_rate"):
         parts.append(element("p", f"Latency at {result['latency_rate']:,.0f} requests/s for all: half of what headgate carried."))
-    parts += [element("p", html.escape(note)) for note in result["notes"]]
+    parts += [element("p", html.escape(note)) for note in judge.notes(name, result)]
     return element("section", "".join(parts), id=name)
 
 

@@ -61,7 +61,7 @@ def block(name, result):
             lines.append(f"  {label:<12}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells(name, result, label), WIDTHS)))
     if result.get("latency_rate"):
         lines.append(f"  latency at {result['latency_rate']:,.0f} requests/s for all, half of what headgate carried")
-    lines += [f"  {note}" for note in result["notes"]]
+    lines += [f"  {note}" for note in judge.notes(name, result)]
     return "\n".join(lines)
 
 
@@ -109,7 +109,7 @@ def markdown(data):
         out += ["", f"{curve['title']} ({curve['unit']}):", "", "| " + curve["by"] + " | " + " | ".join(f"{x:,}" for x, _ in curve["points"]) + " |",
                 "|---" * (len(curve["points"]) + 1) + "|", "| " + curve["unit"] + " | " + " | ".join(f"{y:,.1f}" for _, y in curve["points"]) + " |"]
         out += [line for note in curve.get("notes", []) for line in ("", note)]
-    notes = [f"- {name}: {note}" for name, result in data["scenarios"].items() for note in result["notes"]]
+    notes = [f"- {name}: {note}" for name, result in data["scenarios"].items() for note in judge.notes(name, result)]
     return "\n".join(out + ([""] + notes if notes else []) + [""])
 
 
