@@ -8,7 +8,7 @@ import statistics
 
 from lib.scenarios import BY_NAME, IDLE_TARGET_KIB
 
-PAUSED = 3  # p99 of half of the rounds is that many times what a quarter of them stayed below: most met a pause of the machine
+UNEVEN = 3  # p99 of half of the rounds is above that many times what a quarter of them stayed below: something came and went
 NOT_PEERS = ("headgate", "floor")  # the floor does nothing with what it moves: no peer for latency
 
 
@@ -58,15 +58,15 @@ def best_peer_p99(scenario, rows):
 
 
 def notes(name, result):
-    """What was noted while it was measured, and whether p99 is more the machine's than anybody's."""
+    """What was noted while it was measured, and whether p99 differs so much between rounds that their median says little."""
     rows = result["rows"]
     best = best_peer_p99(BY_NAME[name], rows)
     seen = {label: rows[label]["latency"]["p99"] for label in ("headgate", best) if "latency" in rows.get(label, {})}
     quiet = {label: statistics.quantiles(p99["rounds"], n=4)[0] for label, p99 in seen.items() if len(p99["rounds"]) > 1}
-    if not any(seen[label]["median"] > PAUSED * least for label, least in quiet.items()):
+    if not any(seen[label]["median"] > UNEVEN * least for label, least in quiet.items()):
         return result["notes"]
     told = ", ".join(f"{label} {least:,.0f} µs" for label, least in quiet.items())
-    return [*result["notes"], f"the machine paused in most rounds of latency: p99 is mostly that; of the quietest quarter of the rounds it was at most: {told}"]
+    return [*result["notes"], f"p99 differs much from round to round, as where a machine pauses; in the quietest quarter of them it was at most: {told}"]
 
 
 def p999_of(row):
