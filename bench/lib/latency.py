@@ -1,0 +1,110 @@
+"""Latency of the contestants of a scenario: open loop, at a constant rate that is the same for all, half of what headgate carried.
+
+The load is made by the origin's own thread, which never sleeps, everybody has a real-time priority, and the proxy's core is kept
+awake: else what is measured is mostly how the scheduler shares a core between load and origin, what else the machine runs, and how
+long a host takes to wake a core that halted.
+"""
+import contextlib
+import json
+import os
+import statistics
+import time
+
+from lib.loads import Unmeasured, check_answers, load_options
+
+FEW_REQUESTS = 1_000  # in a round of latency: where there are fewer, there are more rounds
+LEAST_REQUESTS = 500  # in one: below, a hundredth of them is nothing to speak of, and a round is longer
+LONGEST_ROUND = 0.5  # seconds
+LONGEST_HEARD = 8  # seconds of latency in all: where rounds are long there are fewer
+OVERLOADED_ROUNDS = 4  # of latency, for who carries less than the rate: its queue grows, and to wait for the end of it takes long
+REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
+
+
+def measure_latencies(peers, scenario, contestants, rate, effort, progress, notes):
+    """Open loop, undisturbed."""
+    heard = list(contestants)
+    rounds = latency_rounds(rate, effort)
+    with awake(peers), undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
+        for number in range(rounds):
+            if number == OVERLOADED_ROUNDS:
+                heard = [one for one in heard if carries(one, rate)]
+            for one in heard[::-1 if number % 2 else 1]:
+                progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {rounds}, {one.label}")
+                time.sleep(REST)
+                try:
+                    measure_latency(peers, scenario, one, rate, effort)
+                except (Unmeasured, RuntimeError) as why:
+                    notes.append(f"{one.label}: no latency: {why}")
+                    one.latencies.clear()  # rounds are compared with rounds: some of them would be compared with another's
+                    heard.remove(one)
+
+
+def carries(one, rate):
+    return statistics.median(each["rate"] for each in one.rounds) >= rate
+
+
+@contextlib.contextmanager
+def awake(peers):
+    """The proxy's core never halts: whenever the proxy sleeps, a process that does nothing runs until it is woken.
+
+    A virtual core that halts is given away, and a busy host takes up to milliseconds to give it back. Who needs less CPU sleeps more
+    often, and would pay most."""
+    spinning = peers.group.start(peers.cores.proxy, "sh", "-c", "while :; do :; done")
+    os.sched_setscheduler(spinning.pid, os.SCHED_IDLE, os.sched_param(0))
+    try:
+        yield
+    finally:
+        peers.group.end(spinning)
+
+
+@contextlib.contextmanager
+def undisturbed(measured, notes):
+    """At a real-time priority, where that is allowed: whatever else runs on the machine waits until they sleep."""
+    try:
+        for peer in measured:
+            set_priority(peer, os.SCHED_FIFO, 1)
+    except PermissionError:
+        notes.append("latency was measured at normal priority (a real-time one needs root): others on the machine may have been in the way")
+    try:
+        yield
+    finally:
+        for peer in measured:
+            set_priority(peer, os.SCHED_OTHER, 0)
+
+
+def set_priority(peer, policy, priority):
+    """Of its threads, but for those that it has put behind the others itself."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    if peer.process.poll() is not None:
+        return
+    for task in map(int, os.listdir(f"/proc/{peer.process.pid}/task")):
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            if os.getpriority(os.PRIO_PROCESS, task) <= usual:
+                os.sched_setscheduler(task, policy, os.sched_param(priority))
+
+
+def measure_latency(peers, scenario, one, rate, effort):
+    warm = effort.latency_warm if scenario.refused == (0, 0) else effort.warm  # until the tokens are gone
+    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=latency_seconds(rate, effort), warm=warm)
+    check_answers(scenario, said)
+    late = said["latency_us"]
+    one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
+                          "late_p99": said["late_p99_us"]})
+
+
+def latency_seconds(rate, effort):
+    """Of a round."""
+    return min(max(effort.latency_seconds, LEAST_REQUESTS / rate), LONGEST_ROUND)
+
+
+def latency_rounds(rate, effort):
+    wanted = effort.latency_rounds * (2 if rate * effort.latency_seconds < FEW_REQUESTS else 1)
+    return min(wanted, int(LONGEST_HEARD / latency_seconds(rate, effort)))
+
+
+def run_latency_load(peers, port, load, **more):
+    """Open loop, by the thread that is the origin too: nothing but the proxy is waited for."""
+    said = json.loads(peers.load_beside_origin(*load_options(port, {**load, **more})))
+    if "failed" in said:
+        raise Unmeasured(said["failed"])
+    return said
