@@ -2,7 +2,8 @@
 
 The load is made by the origin's own thread, which never sleeps, everybody has a real-time priority, and the proxy's core is kept
 awake: else what is measured is mostly how the scheduler shares a core between load and origin, what else the machine runs, and how
-long a host takes to wake a core that halted.
+long a host takes to wake a core that halted. What a host takes away meanwhile is known to bench_load (bench/load/calm.hpp): requests
+that were due around it do not count, and a round of which most do not is measured again.
 """
 import contextlib
 import json
@@ -17,26 +18,48 @@ LEAST_REQUESTS = 500  # in one: below, a hundredth of them is nothing to speak o
 LONGEST_ROUND = 0.5  # seconds
 LONGEST_HEARD = 8  # seconds of latency in all: where rounds are long there are fewer
 OVERLOADED_ROUNDS = 4  # of latency, for who carries less than the rate: its queue grows, and to wait for the end of it takes long
+LEAST_CALM = 0.5  # of the requests of a round that counts
+MOST_TRIES = 2  # times the rounds that are wanted
+LEAST_ROUNDS = 3  # that count: with fewer, all do, and a note says so
 REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
 
 
 def measure_latencies(peers, scenario, contestants, rate, effort, progress, notes):
-    """Open loop, undisturbed."""
+    """Every contestant is heard until enough of its rounds were calm, or it has been heard often enough."""
     heard = list(contestants)
     rounds = latency_rounds(rate, effort)
-    with awake(peers), undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
-        for number in range(rounds):
+    cores = peers.cores.proxy if scenario.setting.workers == 1 else peers.cores.pair
+    with awake(peers, cores) as spinning, undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
+        for number in range(rounds * MOST_TRIES):
             if number == OVERLOADED_ROUNDS:
                 heard = [one for one in heard if carries(one, rate)]
+            heard = [one for one in heard if len(calm_rounds(one)) < rounds]
             for one in heard[::-1 if number % 2 else 1]:
-                progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {number + 1} of {rounds}, {one.label}")
+                progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {len(calm_rounds(one)) + 1} of {rounds}, {one.label}")
                 time.sleep(REST)
                 try:
-                    measure_latency(peers, scenario, one, rate, effort)
+                    measure_latency(peers, scenario, one, rate, effort, filled_cores(peers, cores, one, spinning))
                 except (Unmeasured, RuntimeError) as why:
                     notes.append(f"{one.label}: no latency: {why}")
-                    one.latencies.clear()  # rounds are compared with rounds: some of them would be compared with another's
+                    one.latencies.clear()
                     heard.remove(one)
+    for one in contestants:
+        keep_calm_rounds(one, carries(one, rate), notes)
+
+
+def calm_rounds(one):
+    return [each for each in one.latencies if each["calm"] >= LEAST_CALM]
+
+
+def keep_calm_rounds(one, judged, notes):
+    """The others tell of the machine."""
+    tries, calm = len(one.latencies), calm_rounds(one)
+    if len(calm) >= min(LEAST_ROUNDS, tries):
+        one.latencies = calm
+    if not judged or len(calm) > tries * LEAST_CALM:
+        return
+    notes.append(f"{one.label}: {len(calm)} of {tries} rounds of latency were calm: in the others somebody else had the cores too often"
+                 + ("" if one.latencies is calm else "; the figures are of all"))
 
 
 def carries(one, rate):
@@ -44,17 +67,33 @@ def carries(one, rate):
 
 
 @contextlib.contextmanager
-def awake(peers):
-    """The proxy's core never halts: whenever the proxy sleeps, a process that does nothing runs until it is woken.
+def awake(peers, cores):
+    """The proxy's cores never halt: whenever the proxy sleeps, a process that does nothing runs until it is woken.
 
     A virtual core that halts is given away, and a busy host takes up to milliseconds to give it back. Who needs less CPU sleeps more
-    often, and would pay most."""
-    spinning = peers.group.start(peers.cores.proxy, "sh", "-c", "while :; do :; done")
-    os.sched_setscheduler(spinning.pid, os.SCHED_IDLE, os.sched_param(0))
+    often, and would pay most. Returns those processes, each with the file in which it tells how long its core stood still."""
+    spinning = []
+    for core in cores - peers.cores.origin:  # where the load is, nothing sleeps
+        told = peers.group.path(f"awake-{core}")
+        process = peers.group.start({core}, os.path.join(peers.tools, "bench_awake"), told)
+        spinning.append((process, told))
+        while not os.path.exists(told) and process.poll() is None:
+            time.sleep(0.01)
     try:
-        yield
+        yield spinning
     finally:
-        peers.group.end(spinning)
+        for process, _ in spinning:
+            peers.group.end(process)
+
+
+def filled_cores(peers, cores, one, spinning):
+    """For bench_load: cores that are never idle, and who fills them."""
+    filled = cores | peers.cores.origin
+    filling = [one.peer.process, peers.origin.process, *(process for process, _ in spinning)]
+    if peers.cores.redis <= filled:
+        filling += [server.process for server in peers.redis]
+    return ["--cores", str(len(filled)), *(word for process in filling for word in ("--fills", str(process.pid))),
+            *(word for _, told in spinning for word in ("--told", told))]
 
 
 @contextlib.contextmanager
@@ -83,13 +122,14 @@ def set_priority(peer, policy, priority):
                 os.sched_setscheduler(task, policy, os.sched_param(priority))
 
 
-def measure_latency(peers, scenario, one, rate, effort):
+def measure_latency(peers, scenario, one, rate, effort, filled):
     warm = effort.latency_warm if scenario.refused == (0, 0) else effort.warm  # until the tokens are gone
-    said = run_latency_load(peers, one.peer.port, one.load, rate=f"{rate:.1f}", seconds=latency_seconds(rate, effort), warm=warm)
+    load = {**one.load, "rate": f"{rate:.1f}", "seconds": latency_seconds(rate, effort), "warm": warm}
+    said = run_latency_load(peers, one.peer.port, load, filled)
     check_answers(scenario, said)
-    late = said["latency_us"]
+    late = said["calm_latency_us"] if said["calm"] >= LEAST_CALM else said["latency_us"]
     one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
-                          "late_p99": said["late_p99_us"]})
+                          "late_p99": said["late_p99_us"], "calm": said["calm"]})
 
 
 def latency_seconds(rate, effort):
@@ -102,9 +142,9 @@ def latency_rounds(rate, effort):
     return min(wanted, int(LONGEST_HEARD / latency_seconds(rate, effort)))
 
 
-def run_latency_load(peers, port, load, **more):
+def run_latency_load(peers, port, load, filled):
     """Open loop, by the thread that is the origin too: nothing but the proxy is waited for."""
-    said = json.loads(peers.load_beside_origin(*load_options(port, {**load, **more})))
+    said = json.loads(peers.load_beside_origin(*load_options(port, load), *filled))
     if "failed" in said:
         raise Unmeasured(said["failed"])
     return said

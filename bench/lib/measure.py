@@ -228,7 +228,8 @@ def summary(scenario, contestants, notes):
             row["latency"] = {p: spread([each[p] for each in one.latencies]) for p in ("p50", "p99", "p999")}
             row["latency"]["count"] = sum(each["count"] for each in one.latencies)
             row["latency"]["unfinished"] = sum(each["unfinished"] for each in one.latencies)
-            row["latency"]["late_p99"] = spread([each["late_p99"] for each in one.latencies])
+            for figure in ("late_p99", "calm"):
+                row["latency"][figure] = spread([each[figure] for each in one.latencies])
     return {"title": scenario.title, "rows": rows, "notes": notes,
             "latency_rate": getattr(contestants[0], "latency_rate", None) if contestants else None}
 

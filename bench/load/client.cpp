@@ -41,6 +41,8 @@ client::client(const options& chosen, std::function<bool()> beside)
     ::prctl(PR_SET_TIMERSLACK, 1UL); // a request that is due leaves then, not 50 µs later
     for (std::size_t i = chosen.connections; i < all_.size(); ++i)
         all_[i].silent = true;
+    if (!chosen.filling.empty())
+        missing_.emplace(chosen.cores, chosen.filling, chosen.told);
 }
 
 client::~client()
@@ -72,6 +74,8 @@ result client::run()
     begin_ = started_ + in_seconds(chosen_.warm);
     end_ = begin_ + (chosen_.most > 0 ? in_seconds(3600) : in_seconds(chosen_.seconds));
     phase_ = phase::warming;
+    if (missing_)
+        calm_.look_at_cores(started_, missing_->read());
     for (std::size_t i = 0; i < chosen_.connections; ++i) {
         if (chosen_.rate > 0)
             free_.push_back(&all_[i]);
@@ -96,7 +100,7 @@ result client::run()
             start_what_is_due(now);
             until = std::min(until, started_ + in_seconds(static_cast<double>(scheduled_) / chosen_.rate));
         }
-        wait_until(until);
+        wait_until(std::min(until, look_at_cores(now)));
     }
     end_measuring(clock::now());
     return result_;
@@ -144,20 +148,40 @@ void client::end_measuring(clock::time_point now)
     if (chosen_.rate == 0)
         return;
     const auto patience = now + 2s;
-    while (clock::now() < patience && (count_busy() > 0 || !backlog_.empty()))
-        wait_until(patience);
-    now = clock::now();
+    for (; now < patience && (count_busy() > 0 || !backlog_.empty()); now = clock::now())
+        wait_until(std::min(patience, look_at_cores(now)));
     const auto give_up = [&](clock::time_point due) {
         if (due < begin_)
             return;
         ++result_.unfinished;
-        result_.latency.add(nanoseconds(now - due));
+        add_latency(due, now);
     };
     for (auto& one : all_) {
         if (one.busy)
             give_up(one.due);
     }
     std::for_each(backlog_.begin(), backlog_.end(), give_up);
+    if (missing_) {
+        calm_.look_at_cores(now, missing_->read());
+        result_.calm = calm_.settle();
+    }
+}
+
+void client::add_latency(clock::time_point due, clock::time_point now)
+{
+    result_.latency.add(nanoseconds(now - due));
+    if (missing_)
+        calm_.add(due, nanoseconds(now - due));
+}
+
+// Where it is time to. Returns when it will be again.
+clock::time_point client::look_at_cores(clock::time_point now)
+{
+    if (!missing_)
+        return clock::time_point::max();
+    if (now >= calm_.next_look())
+        calm_.look_at_cores(now, missing_->read());
+    return calm_.next_look();
 }
 
 std::size_t client::count_busy() const
@@ -245,7 +269,7 @@ void client::finish(connection& one)
         result_.bytes += one.coming.take_bytes();
     }
     if (counts && (chosen_.rate == 0 || one.due >= begin_)) {
-        result_.latency.add(nanoseconds(now - one.due));
+        add_latency(one.due, now);
         ++result_.statuses[one.coming.status()];
     }
     one.busy = false;
@@ -299,8 +323,12 @@ void client::wait_until(clock::time_point when)
 void client::spin_until(clock::time_point when)
 {
     for (;;) {
-        const bool served = beside_();
-        if (take_events({}) > 0 || clock::now() >= when)
+        const auto before = clock::now();
+        const bool served = beside_(), taken = take_events({}) > 0;
+        const auto now = clock::now();
+        if (missing_ && !served && !taken)
+            missing_->idled(now - before);
+        if (taken || now >= when)
             return;
         if (!served)
             ::sched_yield(); // to whoever else is on this core: Redis, where there are few

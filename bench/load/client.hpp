@@ -7,7 +7,9 @@
 #pragma once
 
 #include "bench/load/answer.hpp"
+#include "bench/load/calm.hpp"
 #include "bench/load/histogram.hpp"
+#include "bench/load/missing_time.hpp"
 #include "bench/load/options.hpp"
 #include "bench/load/requests.hpp"
 
@@ -15,12 +17,11 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace load {
-
-using clock = std::chrono::steady_clock;
 
 struct result
 {
@@ -32,6 +33,7 @@ struct result
     std::map<int, std::uint64_t> statuses;
     std::vector<std::uint64_t> cpu_nanoseconds; // of each watched process
     histogram latency;
+    std::optional<calm_latencies::summary> calm; // where it is known which moments were
     histogram lateness; // open loop: how much after its due time a request was sent; our own slowness shows here
 };
 
@@ -77,6 +79,8 @@ private:
     void begin_measuring(clock::time_point now);
     void end_measuring(clock::time_point now);
     std::size_t count_busy() const;
+    void add_latency(clock::time_point due, clock::time_point now);
+    clock::time_point look_at_cores(clock::time_point now);
 
     const options& chosen_;
     std::function<bool()> beside_;
@@ -96,6 +100,8 @@ private:
         draining
     } phase_ = phase::priming;
     std::vector<std::uint64_t> cpu_before_;
+    std::optional<missing_time> missing_; // where somebody has said who fills which cores
+    calm_latencies calm_;
     result result_;
 };
 

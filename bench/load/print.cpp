@@ -4,6 +4,20 @@
 
 namespace load {
 
+namespace {
+
+double in_us(auto nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
+
+void print(const char* name, const histogram& of)
+{
+    std::printf(
+        ", \"%s\": {\"count\": %llu, \"p50\": %.1f, \"p90\": %.1f, \"p99\": %.1f, \"p999\": %.1f, \"max\": %.1f}", name,
+        static_cast<unsigned long long>(of.total()), in_us(of.percentile(0.5)), in_us(of.percentile(0.9)),
+        in_us(of.percentile(0.99)), in_us(of.percentile(0.999)), in_us(of.largest()));
+}
+
+} // namespace
+
 void print(const result& said)
 {
     std::printf("{\"requests\": %llu, \"seconds\": %.6f, \"bytes\": %llu, \"errors\": %llu, \"unfinished\": %llu",
@@ -22,13 +36,13 @@ void print(const result& said)
         std::printf("%s%llu", comma, static_cast<unsigned long long>(spent));
         comma = ", ";
     }
-    const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
-    std::printf("], \"latency_us\": {\"count\": %llu, \"p50\": %.1f, \"p90\": %.1f, \"p99\": %.1f, \"p999\": %.1f, "
-                "\"max\": %.1f}",
-                static_cast<unsigned long long>(said.latency.total()), us(said.latency.percentile(0.5)),
-                us(said.latency.percentile(0.9)), us(said.latency.percentile(0.99)), us(said.latency.percentile(0.999)),
-                us(said.latency.largest()));
-    std::printf(", \"late_p99_us\": %.1f}\n", us(said.lateness.percentile(0.99)));
+    std::printf("]");
+    print("latency_us", said.latency);
+    if (said.calm) {
+        print("calm_latency_us", said.calm->latency);
+        std::printf(", \"calm\": %.4f", said.calm->share);
+    }
+    std::printf(", \"late_p99_us\": %.1f}\n", in_us(said.lateness.percentile(0.99)));
     std::fflush(stdout);
 }
 

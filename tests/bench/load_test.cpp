@@ -182,6 +182,21 @@ TEST_CASE("load beside the origin, in one thread: every request is answered, and
         CHECK(said.latency.total() == 400);
         CHECK(looks > 2 * said.latency.total()); // also while nothing is due
     }
+    SUBCASE("where somebody fills the cores, the calm moments are told apart; where a core stays idle there are none")
+    {
+        chosen.rate = 2000;
+        chosen.filling = {::getpid()};
+        for (const std::size_t cores : {0U, 2U}) { // this thread fills more than none, and less than two
+            chosen.cores = cores;
+            load::client client(chosen, serve);
+            REQUIRE(client.connect_all());
+            const auto said = client.run();
+            CHECK(said.latency.total() == 400);
+            REQUIRE(said.calm);
+            CHECK((said.calm->latency.total() > 0) == (cores == 0));
+            CHECK(said.calm->share == static_cast<double>(said.calm->latency.total()) / 400);
+        }
+    }
     SUBCASE("as fast as it goes, with bodies both ways")
     {
         chosen.path = "/large";
