@@ -1,8 +1,8 @@
 """Ratios and targets: what the figures of a scenario say. Plain data in, plain data out.
 
 A ratio of CPU is the median of the rounds' own: in a round everybody is measured within seconds, on the machine as it is then.
-A ratio of p99 is that of the two medians: what makes a round's p99 long is a pause of the machine in that very tenth of a second,
-which the others of the round have not met.
+A ratio of p99 is that of the two medians: rounds in which somebody else had the cores too often are left out (lib/latency.py), not the
+same ones for everybody, and a pause that nobody could see is met by one of them alone. Where hardly a round was calm, nothing is judged.
 """
 import statistics
 
@@ -39,7 +39,7 @@ def verdicts(name, result):
     if "idle" in own:
         said.append(verdict("KiB an idle client", own["idle"]["kib"], IDLE_TARGET_KIB))
     best = best_peer_p99(scenario, rows)
-    if best and "latency" in own:
+    if best and has_calm_latency(own):
         said.append(verdict(f"p99 at half of capacity beside the best peer, {best}",
                             own["latency"]["p99"]["median"] / rows[best]["latency"]["p99"]["median"], 1.0))
     return said
@@ -49,11 +49,15 @@ def verdict(what, figure, target):
     return {"what": what, "figure": figure, "target": target, "met": round(figure, 2) <= target}
 
 
+def has_calm_latency(row):
+    return "latency" in row and row["latency"].get("is_calm", True)
+
+
 def best_peer_p99(scenario, rows):
     """Its label; None where there is none."""
     itself = scenario.itself[0] if scenario.itself else None
     seen = [(label, row["latency"]["p99"]["median"]) for label, row in rows.items()
-            if label not in NOT_PEERS and label != itself and "latency" in row]
+            if label not in NOT_PEERS and label != itself and has_calm_latency(row)]
     return min(seen, key=lambda each: each[1], default=(None,))[0]
 
 

@@ -37,7 +37,7 @@ class Effort:
             return dataclasses.replace(self, rounds=self.rounds * 2, starts=self.starts * 2)
         if scenario.load.get("idle", 0) < 5_000:
             return self
-        return dataclasses.replace(self, rounds=self.rounds // 2, seconds=self.seconds * 2, latency_rounds=-(-self.latency_rounds // 2),
+        return dataclasses.replace(self, rounds=self.rounds // 4, seconds=self.seconds * 2, latency_rounds=-(-self.latency_rounds // 2),
                                    latency_seconds=self.latency_seconds * 2)
 
 
@@ -46,8 +46,8 @@ class Effort:
 # Rounds of latency are shorter still: a shared machine takes a core away for a millisecond or more about once a second, and who
 # loses a hundredth of a round that way has that pause as its p99. In a tenth of a second it happens to few rounds, and their
 # median does not know of it; in a quarter of a second it happened to every other one, and the median was a toss of a coin.
-QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=5, latency_seconds=0.1, idle_clients=2_000)
-FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=40, latency_seconds=0.1, idle_clients=10_000)
+QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=6, latency_seconds=0.1, idle_clients=2_000)
+FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=30, latency_seconds=0.1, idle_clients=10_000)
 
 
 class Contestant:
@@ -228,6 +228,7 @@ def summary(scenario, contestants, notes):
             row["latency"] = {p: spread([each[p] for each in one.latencies]) for p in ("p50", "p99", "p999")}
             row["latency"]["count"] = sum(each["count"] for each in one.latencies)
             row["latency"]["unfinished"] = sum(each["unfinished"] for each in one.latencies)
+            row["latency"]["is_calm"] = one.is_calm
             for figure in ("late_p99", "calm"):
                 row["latency"][figure] = spread([each[figure] for each in one.latencies])
     return {"title": scenario.title, "rows": rows, "notes": notes,
