@@ -2,8 +2,8 @@
 
 The load is made by the origin's own thread, which never sleeps, everybody has a real-time priority, and the proxy's core is kept
 awake: else what is measured is mostly how the scheduler shares a core between load and origin, what else the machine runs, and how
-long a host takes to wake a core that halted. What a host takes away meanwhile is known to bench_load (bench/load/calm.hpp): requests
-that were due around it do not count, and a round of which most do not is measured again.
+long a host takes to wake a core that halted. What the host takes away meanwhile bench_load knows (bench/load/missing_time.hpp):
+requests that were due around it do not count, and a round of which most do not is measured again.
 """
 import contextlib
 import json
@@ -18,7 +18,7 @@ LEAST_REQUESTS = 500  # in one: below, a hundredth of them is nothing to speak o
 LONGEST_ROUND = 0.5  # seconds
 LONGEST_HEARD = 6  # seconds of latency in all: where rounds are long there are fewer
 OVERLOADED_ROUNDS = 3  # of latency, for who carries less than the rate: its queue grows, and to wait for the end of it takes long
-LEAST_CALM = 0.5  # of the requests of a round that counts
+LEAST_CALM = 0.3  # of the requests of a round that counts
 MOST_TRIES = 1.5  # times the rounds that are wanted
 LEAST_ROUNDS = 3  # that count: with fewer, all are shown, and nothing is judged by them
 REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
@@ -28,7 +28,7 @@ def measure_latencies(peers, scenario, contestants, rate, effort, progress, note
     """Every contestant is heard until enough of its rounds were calm, or it has been heard often enough."""
     heard = list(contestants)
     rounds = latency_rounds(rate, effort)
-    cores = peers.cores.proxy if scenario.setting.workers == 1 else peers.cores.pair
+    cores = (peers.cores.proxy if scenario.setting.workers == 1 else peers.cores.pair) | (peers.cores.redis if peers.redis else set())
     with awake(peers, cores) as spinning, undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
         for number in range(int(rounds * MOST_TRIES)):
             if number == OVERLOADED_ROUNDS:
@@ -52,14 +52,14 @@ def calm_rounds(one):
 
 
 def keep_calm_rounds(one, judged, notes):
-    """The others tell of the machine. Where most do, a note says so."""
+    """The others tell of the machine. Where most do, a note says so. Of who carries less than the rate nobody wants to know more."""
     tries, calm = len(one.latencies), calm_rounds(one)
-    one.is_calm = len(calm) >= LEAST_ROUNDS
-    if one.is_calm:
+    one.is_calm = not judged or len(calm) >= LEAST_ROUNDS
+    if len(calm) >= LEAST_ROUNDS:
         one.latencies = calm
-    if judged and len(calm) < tries / 2:
+    if judged and (not one.is_calm or len(calm) < tries / 2):
         notes.append(f"{one.label}: in {tries - len(calm)} of {tries} rounds of latency somebody else had the cores too often"
-                     + ("" if one.is_calm else "; the figures are of all, and are not judged"))
+                     + ("" if one.is_calm else "; the figures are of all rounds, and p99 is not judged"))
 
 
 def carries(one, rate):
@@ -68,32 +68,28 @@ def carries(one, rate):
 
 @contextlib.contextmanager
 def awake(peers, cores):
-    """The proxy's cores never halt: whenever the proxy sleeps, a process that does nothing runs until it is woken.
+    """The cores never halt: whenever the proxy sleeps, a process that does nothing runs until it is woken.
 
     A virtual core that halts is given away, and a busy host takes up to milliseconds to give it back. Who needs less CPU sleeps more
-    often, and would pay most. Returns those processes, each with the file in which it tells how long its core stood still."""
+    often, and would pay most."""
     spinning = []
     for core in cores - peers.cores.origin:  # where the load is, nothing sleeps
-        told = peers.group.path(f"awake-{core}")
-        process = peers.group.start({core}, os.path.join(peers.tools, "bench_awake"), told)
-        spinning.append((process, told))
-        while not os.path.exists(told) and process.poll() is None:
-            time.sleep(0.01)
+        process = peers.group.start({core}, "sh", "-c", "while :; do :; done")
+        os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
+        with contextlib.suppress(OSError), open(f"/proc/{process.pid}/autogroup", "w") as group:
+            group.write("19")  # a session of its own is a group of its own, which counts as much as the proxy's where that has no real-time priority
+        spinning.append(process)
     try:
         yield spinning
     finally:
-        for process, _ in spinning:
+        for process in spinning:
             peers.group.end(process)
 
 
 def filled_cores(peers, cores, one, spinning):
     """For bench_load: cores that are never idle, and who fills them."""
-    filled = cores | peers.cores.origin
-    filling = [one.peer.process, peers.origin.process, *(process for process, _ in spinning)]
-    if peers.cores.redis <= filled:
-        filling += [server.process for server in peers.redis]
-    return ["--cores", str(len(filled)), *(word for process in filling for word in ("--fills", str(process.pid))),
-            *(word for _, told in spinning for word in ("--told", told))]
+    filling = [one.peer.process, peers.origin.process, *spinning, *(server.process for server in peers.redis)]
+    return ["--cores", str(len(cores | peers.cores.origin)), *(word for process in filling for word in ("--fills", str(process.pid)))]
 
 
 @contextlib.contextmanager

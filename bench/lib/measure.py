@@ -37,15 +37,15 @@ class Effort:
             return dataclasses.replace(self, rounds=self.rounds * 2, starts=self.starts * 2)
         if scenario.load.get("idle", 0) < 5_000:
             return self
-        return dataclasses.replace(self, rounds=self.rounds // 4, seconds=self.seconds * 2, latency_rounds=-(-self.latency_rounds // 2),
-                                   latency_seconds=self.latency_seconds * 2)
+        return dataclasses.replace(self, rounds=max(2, self.rounds // 4), starts=-(-self.starts // 2), seconds=self.seconds * 2,
+                                   latency_rounds=-(-self.latency_rounds // 2), latency_seconds=self.latency_seconds * 2)
 
 
 # Many short rounds rather than a few long ones: what else the machine does comes and goes within seconds, and in a round
 # everybody is measured on the machine as it is then.
-# Rounds of latency are shorter still: a shared machine takes a core away for a millisecond or more about once a second, and who
-# loses a hundredth of a round that way has that pause as its p99. In a tenth of a second it happens to few rounds, and their
-# median does not know of it; in a quarter of a second it happened to every other one, and the median was a toss of a coin.
+# Rounds of latency are shorter still: a shared machine takes a core away for a millisecond or more about once a second. Where it tells,
+# that is left out; where it does not, who loses a hundredth of a round that way has that pause as its p99. In a tenth of a second it
+# happens to few rounds, and their median does not know of it.
 QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=6, latency_seconds=0.1, idle_clients=2_000)
 FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=30, latency_seconds=0.1, idle_clients=10_000)
 

@@ -113,7 +113,7 @@ def targets_section(scenarios):
     for name, result in scenarios.items():
         for each in judge.verdicts(name, result):
             lines += element("tr", element("td", html.escape(f"{name}: {each['what']}")) + element("td", f"{each['figure']:.2f}")
-                             + element("td", f"≤ {each['target']:g}") + element("td", "met" if each["met"] else "missed", class_="met" if each["met"] else "missed"))
+                             + element("td", f"≤ {each['target']:g}") + element("td", judge.in_a_word(each), class_=judge.in_a_word(each)))
     heads = "".join(element("th", head) for head in ("target", "figure", "at most", ""))
     return element("h2", "Targets") + element("table", element("tr", heads) + lines) if lines else ""
 

@@ -70,9 +70,10 @@ def targets(results):
     every = [(name, each) for name, result in results.items() for each in judge.verdicts(name, result)]
     if not every:
         return ""
-    lines = [f"targets: {sum(each['met'] for _, each in every)} of {len(every)} met"]
-    for name, each in sorted(every, key=lambda pair: pair[1]["met"]):
-        lines.append(f"  {'met   ' if each['met'] else 'MISSED'} {name}: {each['what']}: {each['figure']:.2f} (≤ {each['target']:g})")
+    lines = [f"targets: {sum(bool(each['met']) for _, each in every)} of {len(every)} met"]
+    for name, each in sorted(every, key=lambda pair: {False: 0, None: 1, True: 2}[pair[1]["met"]]):
+        word = judge.in_a_word(each)
+        lines.append(f"  {word.upper() if word == 'missed' else word:<11}{name}: {each['what']}: {each['figure']:.2f} (≤ {each['target']:g})")
     return "\n".join(lines)
 
 
@@ -104,7 +105,7 @@ def markdown(data):
     out += ["", "| target | figure | at most | |", "|---|---|---|---|"]
     for name, result in data["scenarios"].items():
         for each in judge.verdicts(name, result):
-            out.append(f"| {name}: {each['what']} | {each['figure']:.2f} | {each['target']:g} | {'met' if each['met'] else '**missed**'} |")
+            out.append(f"| {name}: {each['what']} | {each['figure']:.2f} | {each['target']:g} | {'**missed**' if each['met'] is False else judge.in_a_word(each)} |")
     for curve in data.get("growth", []):
         out += ["", f"{curve['title']} ({curve['unit']}):", "", "| " + curve["by"] + " | " + " | ".join(f"{x:,}" for x, _ in curve["points"]) + " |",
                 "|---" * (len(curve["points"]) + 1) + "|", "| " + curve["unit"] + " | " + " | ".join(f"{y:,.1f}" for _, y in curve["points"]) + " |"]

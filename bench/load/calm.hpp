@@ -17,7 +17,8 @@ using clock = std::chrono::steady_clock;
 
 inline constexpr std::chrono::nanoseconds between_looks = std::chrono::microseconds(500);
 inline constexpr std::chrono::nanoseconds hardly_taken = std::chrono::microseconds(25);
-inline constexpr int catching_up = 2; // times what was taken: who is loaded by half needs once, the others longer
+inline constexpr int catching_up =
+    4; // times what was taken: who is loaded by half needs once, by four fifths four times
 
 // What the cores had by then and nobody was seen to get, counted from whenever.
 struct look
@@ -26,30 +27,34 @@ struct look
     std::chrono::nanoseconds missing;
 };
 
-// The time between two looks, and how much of it somebody else took, on all cores together.
+// The time between two looks, and how much somebody else took from its beginning on until `told`, on all cores
+// together.
 struct stretch
 {
     clock::time_point begin, end;
     std::chrono::nanoseconds taken;
+    clock::time_point told;
 };
 
 // The kernel adds to the CPU time of a process that runs on another core only when it stops, or at the next tick: what
-// is missing at a look may turn up at a later one. What was taken never does.
+// is missing at a look may turn up at a later one. What was taken never does, but it may have been taken any time until
+// the look at which least was missing.
 inline std::vector<stretch> find_stretches(const std::vector<look>& looks)
 {
     std::vector<stretch> all(looks.empty() ? 0 : looks.size() - 1);
-    auto least_later = std::chrono::nanoseconds::max();
+    look least{{}, std::chrono::nanoseconds::max()}; // of those that follow
     for (std::size_t i = all.size(); i-- > 0;) {
-        const auto& [begin, missing_before] = looks[i];
-        const auto& [end, missing] = looks[i + 1];
-        least_later = std::min(least_later, missing);
-        all[i] = {begin, end, least_later - std::min(least_later, missing_before)};
+        const auto &before = looks[i], &after = looks[i + 1];
+        if (after.missing <= least.missing)
+            least = after;
+        all[i] = {before.when, after.when, least.missing - std::min(least.missing, before.missing), least.when};
     }
     return all;
 }
 
 // A stretch is calm when hardly anything was taken in it, nor in the next one, where its last requests may still be
-// under way, and what was taken before is caught up with.
+// under way, and what was taken before is caught up with. (Requests that take longer than that next one may be caught
+// by a pause all the same, as the 10 MiB answers are.)
 inline std::vector<bool> find_calm(const std::vector<stretch>& all)
 {
     std::vector<bool> calm(all.size());
@@ -59,7 +64,7 @@ inline std::vector<bool> find_calm(const std::vector<stretch>& all)
         const bool ours_next = i + 1 == all.size() || all[i + 1].taken <= hardly_taken;
         calm[i] = ours && ours_next && all[i].begin >= caught_up;
         if (!ours)
-            caught_up = std::max(caught_up, all[i].end) + catching_up * all[i].taken + between_looks;
+            caught_up = std::max(caught_up, all[i].told) + catching_up * all[i].taken + between_looks;
     }
     return calm;
 }

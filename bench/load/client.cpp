@@ -32,17 +32,22 @@ std::uint64_t nanoseconds(clock::duration d)
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, std::chrono::nanoseconds(d).count()));
 }
 
+std::optional<missing_time> watch_cores(const options& chosen)
+{
+    if (chosen.filling.empty())
+        return std::nullopt;
+    return missing_time(chosen.cores, chosen.filling);
+}
+
 } // namespace
 
 client::client(const options& chosen, std::function<bool()> beside)
-    : chosen_(chosen), beside_(std::move(beside)), requests_(chosen), set_(::epoll_create1(0)),
-      all_(chosen.connections + chosen.idle)
+    : chosen_(chosen), beside_(std::move(beside)), requests_(chosen), missing_(watch_cores(chosen)),
+      set_(::epoll_create1(0)), all_(chosen.connections + chosen.idle)
 {
     ::prctl(PR_SET_TIMERSLACK, 1UL); // a request that is due leaves then, not 50 µs later
     for (std::size_t i = chosen.connections; i < all_.size(); ++i)
         all_[i].silent = true;
-    if (!chosen.filling.empty())
-        missing_.emplace(chosen.cores, chosen.filling, chosen.told);
 }
 
 client::~client()
@@ -180,7 +185,7 @@ clock::time_point client::look_at_cores(clock::time_point now)
     if (!missing_)
         return clock::time_point::max();
     if (now >= calm_.next_look())
-        calm_.look_at_cores(now, missing_->read());
+        calm_.look_at_cores(clock::now(), missing_->read());
     return calm_.next_look();
 }
 

@@ -85,6 +85,7 @@ private:
     const options& chosen_;
     std::function<bool()> beside_;
     requests requests_;
+    std::optional<missing_time> missing_; // where somebody has said who fills which cores
     int set_;
     std::vector<connection> all_; // the busy ones first
     std::deque<connection*> free_;
@@ -100,7 +101,6 @@ private:
         draining
     } phase_ = phase::priming;
     std::vector<std::uint64_t> cpu_before_;
-    std::optional<missing_time> missing_; // where somebody has said who fills which cores
     calm_latencies calm_;
     result result_;
 };

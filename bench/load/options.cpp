@@ -17,7 +17,7 @@ namespace {
         "usage: bench_load --port P [--connections N] [--idle N] [--seconds S] [--warm S] [--rate R] [--most N]\n"
         "                  [--path /P] [--paths N] [--method M] [--body BYTES] [--headers N]\n"
         "                  [--keys none|one|uniform:N|zipf:N|sequence:N] [--spent SHARE] [--close] [--hold]\n"
-        "                  [--watch PID]... [--cores N --fills PID... --told FILE...]\n",
+        "                  [--watch PID]... [--cores N --fills PID...]\n",
         static_cast<int>(wrong.size()), wrong.data());
     std::exit(2);
 }
@@ -100,8 +100,6 @@ options read_options(int count, char** arguments)
             chosen.watched.push_back(static_cast<int>(whole));
         else if (name == "--cores")
             chosen.cores = whole;
-        else if (name == "--told")
-            chosen.told.emplace_back(value);
         else if (name == "--fills")
             chosen.filling.push_back(static_cast<int>(whole));
         else

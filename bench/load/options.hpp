@@ -43,7 +43,6 @@ struct options
     bool hold = false;  // make the idle connections, say so, and hold them until standard input ends
     // Open loop: processes that together fill so many cores. Latency is then of moments in which nobody else had those.
     std::vector<int> filling;
-    std::vector<std::string> told; // files in which some of those tell how long they stood still
     std::size_t cores = 0;
     std::vector<int> watched; // processes whose CPU time is read at both ends of the measured time
 };

@@ -182,20 +182,41 @@ TEST_CASE("load beside the origin, in one thread: every request is answered, and
         CHECK(said.latency.total() == 400);
         CHECK(looks > 2 * said.latency.total()); // also while nothing is due
     }
-    SUBCASE("where somebody fills the cores, the calm moments are told apart; where a core stays idle there are none")
+    SUBCASE("where its core is to be its own: what is due while the core is not, and until that is caught up with, is "
+            "not calm")
     {
         chosen.rate = 2000;
+        chosen.cores = 1;
         chosen.filling = {::getpid()};
-        for (const std::size_t cores : {0U, 2U}) { // this thread fills more than none, and less than two
-            chosen.cores = cores;
-            load::client client(chosen, serve);
-            REQUIRE(client.connect_all());
-            const auto said = client.run();
-            CHECK(said.latency.total() == 400);
-            REQUIRE(said.calm);
-            CHECK((said.calm->latency.total() > 0) == (cores == 0));
-            CHECK(said.calm->share == static_cast<double>(said.calm->latency.total()) / 400);
-        }
+        auto pause_at = load::clock::time_point::max();
+        load::client client(chosen, [&] {
+            if (load::clock::now() > pause_at) {
+                pause_at = load::clock::time_point::max();
+                std::this_thread::sleep_for(20ms); // somebody else has the core
+            }
+            return serve();
+        });
+        REQUIRE(client.connect_all());
+        pause_at = load::clock::now() + 100ms;
+        const auto said = client.run();
+        CHECK(said.latency.total() == 400);
+        CHECK(said.latency.largest() >= 19'000'000);
+        REQUIRE(said.calm);
+        CHECK(said.calm->latency.largest() < 19'000'000);
+        CHECK(said.calm->latency.total() <= 300); // 20 ms and four times that are half of the time
+        CHECK(said.calm->share == static_cast<double>(said.calm->latency.total()) / 400);
+    }
+    SUBCASE("where a core that is to be filled is idle: no moment is calm")
+    {
+        chosen.rate = 2000;
+        chosen.cores = 2;
+        chosen.filling = {::getpid()};
+        load::client client(chosen, serve);
+        REQUIRE(client.connect_all());
+        const auto said = client.run();
+        CHECK(said.latency.total() == 400);
+        REQUIRE(said.calm);
+        CHECK(said.calm->latency.total() == 0);
     }
     SUBCASE("as fast as it goes, with bodies both ways")
     {
