@@ -6,9 +6,12 @@ same ones for everybody, and a pause that nobody could see is met by one of them
 """
 import statistics
 
+from lib.ratios import apart, of_rounds, paired
 from lib.scenarios import BY_NAME, IDLE_TARGET_KIB
 
 UNEVEN = 3  # p99 of half of the rounds is above that many times what a quarter of them stayed below: something came and went
+# Of a target: above it, but no further than chance would bring the same programs in another run, is neither met nor missed.
+MET, MISSED, WITHIN_NOISE, NOT_JUDGED = "met", "missed", "within noise", "not judged"
 NOT_PEERS = ("headgate", "floor")  # the floor does nothing with what it moves: no peer for latency
 
 
@@ -19,41 +22,39 @@ def ratios(name, result):
         return {}
     own = rows["headgate"]["us"]
     itself = scenario.itself[0] if scenario.itself else None
-    return {label: (paired_ratio(own, row["us"]), scenario.targets.get("itself" if label == itself else label))
+    return {label: (of_rounds(own["rounds"], row["us"]["rounds"]), scenario.targets.get("itself" if label == itself else label))
             for label, row in rows.items() if label != "headgate" and "us" in row}
 
 
-def paired_ratio(own, other):
-    return statistics.median(a / b for a, b in zip(own["rounds"], other["rounds"], strict=True))
-
-
 def verdicts(name, result):
-    """Every target of a scenario: a list of {what, figure, target, met}; `met` is None where it could not be judged."""
+    """Every target of a scenario: a list of {what, figure, low, high, target, word}."""
     scenario, rows = BY_NAME[name], result["rows"]
-    said = [verdict(f"CPU a request beside {label}", ratio, target)
-            for label, (ratio, target) in ratios(name, result).items() if target is not None]
     own = rows.get("headgate", {})
+    said = [verdict(f"CPU a request beside {label}", paired(own["us"]["rounds"], rows[label]["us"]["rounds"]), target)
+            for label, (_, target) in ratios(name, result).items() if target is not None]
     if scenario.redis_target and "redis_us" in own and "redis_us" in rows.get("nginx+lua", {}):
-        said.append(verdict("Redis's CPU a request beside nginx+lua", paired_ratio(own["redis_us"], rows["nginx+lua"]["redis_us"]),
-                            scenario.redis_target))
+        said.append(verdict("Redis's CPU a request beside nginx+lua",
+                            paired(own["redis_us"]["rounds"], rows["nginx+lua"]["redis_us"]["rounds"]), scenario.redis_target))
     if "idle" in own:
-        said.append(verdict("KiB an idle client", own["idle"]["kib"], IDLE_TARGET_KIB))
+        said.append(verdict("KiB an idle client", (own["idle"]["kib"],) * 3, IDLE_TARGET_KIB))
     best = best_peer_p99(scenario, rows)
     if best and "latency" in own:
         p99 = verdict(f"p99 at half of capacity beside the best peer, {best}",
-                      own["latency"]["p99"]["median"] / rows[best]["latency"]["p99"]["median"], 1.0)
+                      apart(own["latency"]["p99"]["rounds"], rows[best]["latency"]["p99"]["rounds"]), 1.0)
         if not all(row["latency"].get("is_calm", True) for row in rows.values() if "latency" in row):
-            p99["met"] = None
+            p99["word"] = NOT_JUDGED
         said.append(p99)
     return said
 
 
-def verdict(what, figure, target):
-    return {"what": what, "figure": figure, "target": target, "met": round(figure, 2) <= target}
+def verdict(what, ratio, target):
+    figure, low, high = ratio
+    word = MET if is_met(figure, target) else MISSED if low > target else WITHIN_NOISE
+    return {"what": what, "figure": figure, "low": low, "high": high, "target": target, "word": word}
 
 
-def in_a_word(said):
-    return {True: "met", False: "missed", None: "not judged"}[said["met"]]
+def is_met(figure, target):
+    return round(figure, 2) <= target
 
 
 def best_peer_p99(scenario, rows):

@@ -85,7 +85,7 @@ def curve_plot(curve):
 
 
 def ratio_cell(text):
-    return element("td", html.escape(text), class_="missed" if "MISSED" in text else "met" if "≤" in text else "")
+    return element("td", html.escape(text), class_="missed" if "above" in text else "met" if "≤" in text else "")
 
 
 def scenario_section(name, result):
@@ -113,8 +113,9 @@ def targets_section(scenarios):
     for name, result in scenarios.items():
         for each in judge.verdicts(name, result):
             lines += element("tr", element("td", html.escape(f"{name}: {each['what']}")) + element("td", f"{each['figure']:.2f}")
-                             + element("td", f"≤ {each['target']:g}") + element("td", judge.in_a_word(each), class_=judge.in_a_word(each)))
-    heads = "".join(element("th", head) for head in ("target", "figure", "at most", ""))
+                             + element("td", report.interval_text(each)[2:]) + element("td", f"≤ {each['target']:g}")
+                             + element("td", each["word"], class_=each["word"].split()[0]))
+    heads = "".join(element("th", head) for head in ("target", "figure", "95 %", "at most", ""))
     return element("h2", "Targets") + element("table", element("tr", heads) + lines) if lines else ""
 
 

@@ -20,7 +20,7 @@ def duration(us):
 def ratio_text(ratio, target):
     if target is None:
         return f"{ratio:.2f}"
-    return f"{ratio:.2f} ({'≤' if round(ratio, 2) <= target else 'MISSED'} {target:g})"
+    return f"{ratio:.2f} ({'≤' if judge.is_met(ratio, target) else 'above'} {target:g})"
 
 
 def cells(name, result, label):
@@ -70,11 +70,18 @@ def targets(results):
     every = [(name, each) for name, result in results.items() for each in judge.verdicts(name, result)]
     if not every:
         return ""
-    lines = [f"targets: {sum(bool(each['met']) for _, each in every)} of {len(every)} met"]
-    for name, each in sorted(every, key=lambda pair: {False: 0, None: 1, True: 2}[pair[1]["met"]]):
-        word = judge.in_a_word(each)
-        lines.append(f"  {word.upper() if word == 'missed' else word:<11}{name}: {each['what']}: {each['figure']:.2f} (≤ {each['target']:g})")
+    counted = {word: sum(each["word"] == word for _, each in every) for word in (judge.MISSED, judge.WITHIN_NOISE, judge.NOT_JUDGED, judge.MET)}
+    lines = [f"targets: {counted[judge.MET]} of {len(every)} met" + "".join(
+        f", {count} {word}" for word, count in counted.items() if count and word != judge.MET)]
+    for name, each in sorted(every, key=lambda pair: list(counted).index(pair[1]["word"])):
+        word = each["word"].upper() if each["word"] == judge.MISSED else each["word"]
+        lines.append(f"  {word:<13}{name}: {each['what']}: {each['figure']:.2f} (≤ {each['target']:g}){interval_text(each)}")
     return "\n".join(lines)
+
+
+def interval_text(verdict):
+    """Where chance has a part in it."""
+    return f"; {verdict['low']:.2f} to {verdict['high']:.2f}" if verdict["low"] < verdict["high"] else ""
 
 
 def busy_note(results):
@@ -102,10 +109,11 @@ def markdown(data):
     if idle:
         out += ["", "| idle client | KiB | of | CPU s in a second of silence |", "|---|---|---|---|"]
         out += [f"| {label} | {row['idle']['kib']:.2f} | {row['idle']['clients']:,} | {row['idle']['cpu_s']:.2f} |" for label, row in idle["rows"].items()]
-    out += ["", "| target | figure | at most | |", "|---|---|---|---|"]
+    out += ["", "| target | figure | 95 % | at most | |", "|---|---|---|---|---|"]
     for name, result in data["scenarios"].items():
         for each in judge.verdicts(name, result):
-            out.append(f"| {name}: {each['what']} | {each['figure']:.2f} | {each['target']:g} | {'**missed**' if each['met'] is False else judge.in_a_word(each)} |")
+            out.append(f"| {name}: {each['what']} | {each['figure']:.2f} | {interval_text(each)[2:]} | {each['target']:g} | "
+                       f"{each['word'] if each['word'] == judge.MET else '**' + each['word'] + '**'} |")
     for curve in data.get("growth", []):
         out += ["", f"{curve['title']} ({curve['unit']}):", "", "| " + curve["by"] + " | " + " | ".join(f"{x:,}" for x, _ in curve["points"]) + " |",
                 "|---" * (len(curve["points"]) + 1) + "|", "| " + curve["unit"] + " | " + " | ".join(f"{y:,.1f}" for _, y in curve["points"]) + " |"]
