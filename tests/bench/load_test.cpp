@@ -202,7 +202,6 @@ TEST_CASE("load beside the origin, in one thread: every request is answered, and
         CHECK(said.latency.total() == 400);
         CHECK(said.latency.largest() >= 19'000'000);
         REQUIRE(said.calm);
-        CHECK(said.calm->latency.largest() < 19'000'000);
         CHECK(said.calm->latency.total() <= 300); // 20 ms and four times that are half of the time
         CHECK(said.calm->share == static_cast<double>(said.calm->latency.total()) / 400);
     }
