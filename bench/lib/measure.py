@@ -46,7 +46,7 @@ class Effort:
 # Rounds of latency are shorter still: a shared machine takes a core away for a millisecond or more about once a second. Where it tells,
 # that is left out; where it does not, who loses a hundredth of a round that way has that pause as its p99. In a tenth of a second it
 # happens to few rounds, and their median does not know of it.
-QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=6, latency_seconds=0.1, idle_clients=2_000)
+QUICK = Effort(rounds=5, starts=1, seconds=0.15, latency_rounds=5, latency_seconds=0.1, idle_clients=2_000)
 FULL = Effort(rounds=24, starts=4, seconds=0.2, latency_rounds=30, latency_seconds=0.1, idle_clients=10_000)
 
 
