@@ -17,8 +17,8 @@ using clock = std::chrono::steady_clock;
 
 inline constexpr std::chrono::nanoseconds between_looks = std::chrono::microseconds(500);
 inline constexpr std::chrono::nanoseconds hardly_taken = std::chrono::microseconds(25);
-inline constexpr int catching_up =
-    4; // times what was taken: who is loaded by half needs once, by four fifths four times
+// Times what was taken: who is loaded by half needs once that, by four fifths four times.
+inline constexpr int catching_up = 4;
 
 // What the cores had by then and nobody was seen to get, counted from whenever.
 struct look
