@@ -7,6 +7,8 @@
 #include "gateway/limit.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/session.hpp"
+#include "gateway/tunnel.hpp"
+#include "gateway/upload.hpp"
 #include "gateway/upstream.hpp"
 #include "gateway/watch_client.hpp"
 

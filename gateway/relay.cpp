@@ -13,10 +13,6 @@ namespace {
 using http::body_kind;
 using http::http_error;
 
-// What framing a window of chunks anew can add: a line and an end for a chunk that began before the window, an end for
-// one that goes on after it, the last chunk. Every other chunk came with at least the framing it leaves with.
-constexpr std::size_t most_framing = 64;
-
 // How the answer's body is framed for this client.
 http::body_framing client_framing(const exchange& x)
 {
@@ -97,105 +93,6 @@ bool take_ready_answer(exchange& x, std::size_t from, body_kind to, std::uint64_
 }
 
 } // namespace
-
-void append_chunk(http::byte_buffer& out, std::string_view data)
-{
-    if (data.empty())
-        return;
-    http::chunk_line line;
-    out.append(http::format_chunk_line(data.size(), line), data, http::chunk_data_end);
-}
-
-http_error append_ready_chunks(session& client, exchange& x, http::byte_buffer& out)
-{
-    while (!x.body_done) {
-        const auto piece = take_ready_body(x, client.limits().limits.body.bytes);
-        if (piece.error != http_error::none)
-            return piece.error;
-        if (piece.data.empty() && !piece.done)
-            break;
-        append_chunk(out, piece.data);
-        if (piece.done)
-            out.append(http::last_chunk);
-    }
-    return http_error::none;
-}
-
-bool awaits_continue(const exchange& x)
-{
-    return x.framing.expects_continue && !x.body_done && x.in.size() <= x.body_at;
-}
-
-task<bool> tell_to_continue(session& client, exchange& x)
-{
-    x.continue_sent = true;
-    const bool sent = co_await client.send("HTTP/1.1 100 Continue\r\n\r\n");
-    co_return sent;
-}
-
-// ---- the request's body
-
-struct uploading::until_done
-{
-    uploading& upload;
-    bool await_ready() const noexcept { return !upload.running_; }
-    void await_suspend(std::coroutine_handle<> waiting) noexcept { upload.waiting_ = waiting; }
-    void await_resume() const noexcept {}
-};
-
-void uploading::begin(session& client, exchange& x, upstream_connection& to)
-{
-    running_ = true;
-    start(run(client, x, to));
-}
-
-task<void> uploading::run(session& client, exchange& x, upstream_connection& to)
-{
-    auto& framed = x.upload_out;
-    if (x.framing.body.kind == body_kind::chunked)
-        framed.reserve(read_size + most_framing); // once, whatever pieces the body comes in
-    while (!x.body_done && !stopping_) {
-        const auto piece = co_await client.read_body(x);
-        auto bytes = piece.data;
-        auto error = piece.error;
-        if (error == http_error::none && x.framing.body.kind == body_kind::chunked) {
-            framed.clear();
-            append_chunk(framed, piece.data);
-            if (piece.done)
-                framed.append(http::last_chunk);
-            error = append_ready_chunks(client, x, framed);
-            bytes = framed.view();
-        }
-        if (error != http_error::none) {
-            client_error_ = stopping_ ? http_error::none : error;
-            failed_ = true;
-            to.cancel(); // a request that will never be whole needs no answer (A8, A13)
-            break;
-        }
-        if (stopping_)
-            break;
-        const bool sent = co_await to.send(bytes, {}, x.via->idle_timeout());
-        if (!sent) { // it may have answered already and stopped listening: the answer decides
-            failed_ = true;
-            break;
-        }
-    }
-    failed_ = failed_ || !x.body_done;
-    running_ = false;
-    if (waiting_)
-        waiting_.resume();
-}
-
-task<http_error> uploading::interrupt(session& client, upstream_connection& to)
-{
-    stopping_ = true;
-    client.interrupt();
-    to.cancel();
-    co_await until_done{*this};
-    co_return client_error_;
-}
-
-// ---- the answer
 
 relaying::relaying(session& client, exchange& x, upstream_connection& link, uploading& upload)
     : client_(client), x_(x), link_(link), upload_(upload), framing_(client_framing(x)),
@@ -310,67 +207,6 @@ bool relaying::finish(end how, http_error from_client)
         client_.close_with_reset();
     }
     return keep_ && how == end::complete && x_.body_done;
-}
-
-// ---- after a WebSocket handshake
-
-namespace {
-
-task<void> pump_up(session& client, exchange& x, upstream_connection& link, bool& done,
-                   std::coroutine_handle<>& waiting)
-{
-    // What the client sent right behind its handshake goes first.
-    const auto early = x.in.view().substr(x.body_read);
-    bool ok = co_await link.send(early, {}, x.via->idle_timeout());
-    while (ok) {
-        x.in.truncate(x.body_at);
-        const auto got = co_await client.read_raw(x);
-        if (got.error)
-            break;
-        ok = co_await link.send(x.in.view().substr(x.body_at), {}, x.via->idle_timeout());
-    }
-    link.cancel();
-    done = true;
-    if (waiting)
-        waiting.resume();
-}
-
-struct until_pumped
-{
-    bool& done;
-    std::coroutine_handle<>& waiting;
-    bool await_ready() const noexcept { return done; }
-    void await_suspend(std::coroutine_handle<> h) noexcept { waiting = h; }
-    void await_resume() const noexcept {}
-};
-
-} // namespace
-
-task<void> relay_tunnel(session& client, exchange& x, upstream_connection& link)
-{
-    x.out.clear();
-    http::build_client_head(x.out, x.answer(), {.connection = &x.answer_framing.connection, .websocket = true});
-    x.begin_answer(101, x.out.size());
-    x.outcome.answered = std::chrono::steady_clock::now();
-    x.in.reserve(x.body_at + read_size);
-    bool done = false;
-    std::coroutine_handle<> waiting;
-    bool ok = co_await client.send(x.out.view(), x.answer_in.view().substr(x.answer_parser.consumed()));
-    if (ok)
-        start(pump_up(client, x, link, done, waiting));
-    else
-        done = true;
-    while (ok && !done) {
-        x.answer_in.clear();
-        const auto error = co_await link.read(x.answer_in, client.owner().buffers(), x.via->tunnel_timeout());
-        if (error)
-            break;
-        ok = co_await client.send(x.answer_in.view());
-    }
-    client.interrupt();
-    link.cancel();
-    co_await until_pumped{done, waiting};
-    x.via->discard(link);
 }
 
 } // namespace headgate
