@@ -10,7 +10,7 @@ namespace headgate {
 class buffer_pool
 {
 public:
-    static constexpr std::size_t size = 64 * 1024;
+    static constexpr std::size_t size = 68 * 1024; // 64 KiB of body with their head
 
     http::byte_buffer take()
     {

@@ -1,11 +1,12 @@
 #include "gateway/log_writer.hpp"
 
+#include "limiter/io/kernel_pipe.hpp"
+
 #include <climits>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
@@ -104,11 +105,7 @@ void log_writer::drop(std::string_view lines, std::string why)
 
 void log_writer::run()
 {
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr); // a closed pipe is an error of write, not the end of the process
-
+    block_broken_pipes();
     static_cast<void>(::nice(behind_workers)); // this thread alone
 
     http::byte_buffer lines;

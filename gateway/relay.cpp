@@ -1,7 +1,8 @@
 #include "gateway/relay.hpp"
 
 #include "gateway/http/hop_headers.hpp"
-#include "gateway/watch_client.hpp"
+
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +13,18 @@ namespace {
 
 using http::body_kind;
 using http::http_error;
+
+// What is left of a body for a pipe to be cheaper than copying it: with 48 KiB it was dearer by a seventh.
+constexpr std::uint64_t worth_a_pipe = 64 * 1024;
+// Of one body, however fast both sides are, before others have their turn.
+constexpr std::size_t most_at_once = 256 * 1024;
+
+// By the kernel, or by a sandbox around us.
+bool is_unsupported(const error_code& error)
+{
+    using namespace boost::system::errc;
+    return error == invalid_argument || error == function_not_supported || error == operation_not_permitted;
+}
 
 // How the answer's body is framed for this client.
 http::body_framing client_framing(const exchange& x)
@@ -152,10 +165,38 @@ std::optional<bool> relaying::now()
     return finish(end::complete, upload_.client_error());
 }
 
+// Whether what is left of the body goes to the client as it comes, and is long enough.
+bool relaying::is_worth_a_pipe() const
+{
+    return x_.answer_framing.body.kind == body_kind::length && left_ >= worth_a_pipe;
+}
+
+// The rest of the body, unseen. Nothing when that cannot be done here: then nothing has been read.
+task<std::optional<relaying::end>> relaying::pass_rest(kernel_pipe& through, const client_watch& watch)
+{
+    client_.owner().buffers().give_back(x_.answer_in);
+    while (left_ > 0) {
+        const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(left_, most_at_once));
+        const auto error = co_await link_.read(through, most, x_.via->idle_timeout());
+        if (is_unsupported(error))
+            co_return std::nullopt;
+        if (error)
+            co_return watch.client_is_gone() ? end::client_gone : end::cut;
+        left_ -= through.held();
+        at_once_ += through.held();
+        const bool sent = co_await client_.send(through);
+        if (!sent)
+            co_return end::client_gone;
+        if (at_once_ >= most_at_once && left_ > 0)
+            co_await others_first();
+    }
+    co_return end::complete;
+}
+
 task<bool> relaying::later()
 {
     auto how = end::complete;
-    std::optional<watch_client<upstream_connection>> watch;
+    std::optional<client_watch> watch;
     for (;;) {
         bool sent = sent_.value_or(false);
         if (!sent_)
@@ -170,6 +211,19 @@ task<bool> relaying::later()
         x_.answer_in.clear();
         if (!watch)
             watch.emplace(client_, link_);
+        if (at_once_ >= most_at_once)
+            co_await others_first();
+        auto& pipes = client_.owner().pipes();
+        if (auto pipe = is_worth_a_pipe() ? pipes.take() : kernel_pipe()) {
+            const auto passed = co_await pass_rest(pipe, *watch);
+            pipes.give_back(std::move(pipe));
+            if (passed) {
+                how = *passed;
+                break;
+            }
+            pipes.give_up();
+            spdlog::warn("splice is not possible here: long answers are copied, which takes more CPU");
+        }
         const auto error = co_await link_.read(x_.answer_in, client_.owner().buffers(), x_.via->idle_timeout());
         if (!error) {
             take_ready(0);
@@ -181,6 +235,7 @@ task<bool> relaying::later()
             how = watch->client_is_gone() ? end::client_gone : end::cut;
             break;
         }
+        at_once_ += x_.answer_in.size();
         finish_piece();
         sent_ = piece_.now();
     }

@@ -6,6 +6,7 @@
 #include "gateway/session.hpp"
 #include "gateway/upload.hpp"
 #include "gateway/upstream.hpp"
+#include "gateway/watch_client.hpp"
 #include "limiter/io/task.hpp"
 
 #include <optional>
@@ -30,6 +31,14 @@ private:
     };
 
     void build_head();
+    using client_watch = watch_client<upstream_connection>;
+    bool is_worth_a_pipe() const;
+    task<std::optional<end>> pass_rest(kernel_pipe& through, const client_watch& watch);
+    auto others_first()
+    {
+        at_once_ = 0;
+        return client_.owner().sockets().others_first();
+    }
     void take_ready(std::size_t from);
     void finish_piece();
     bool finish(end how, http::http_error from_client);
@@ -46,6 +55,7 @@ private:
     bool sound_ = true;      // so far
     session::sending piece_{};
     std::optional<bool> sent_; // the piece: all of it, or not and the client is gone
+    std::size_t at_once_ = 0;  // bytes since others had their turn, at most
 };
 inline auto relay_answer(session& client, exchange& x, upstream_connection& link, uploading& upload)
 {

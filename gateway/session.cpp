@@ -241,6 +241,22 @@ task<bool> session::send_rest(std::string_view first, std::string_view second)
     co_return true;
 }
 
+task<bool> session::send(kernel_pipe& from)
+{
+    x_->outcome.bytes_out += from.held();
+    for (;;) {
+        if (!socket_.send_now(from))
+            co_return not_sent(from.held());
+        if (from.held() == 0)
+            co_return true;
+        writing_.arm(listener_.write_timeout());
+        const auto ready = co_await socket_.until_writable();
+        writing_.disarm();
+        if (ready.error)
+            co_return not_sent(from.held());
+    }
+}
+
 bool session::not_sent(std::size_t left)
 {
     x_->outcome.bytes_out -= left;

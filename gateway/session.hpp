@@ -46,6 +46,9 @@ public:
         return at_once_or_later(sending{this, first, second});
     }
 
+    // The same for what a pipe holds.
+    task<bool> send(kernel_pipe& from);
+
     // The next piece of the request's body, once there is one.
     task<body_piece> read_body(exchange& x);
     // Whatever comes, behind the head: for a tunnel.

@@ -87,6 +87,18 @@ error_code upstream_connection::end_read(const io_result& ready, const error_cod
     return ready.error ? ready.error : error;
 }
 
+task<error_code> upstream_connection::read(kernel_pipe& into, std::size_t most, deadline_list& within)
+{
+    while (begin_read(within)) {
+        const auto ready = co_await socket_.until_readable();
+        const auto got = ready.error ? ready : socket_.read_now(into, most).value_or(io_result{});
+        const auto error = end_read(ready, got.error);
+        if (error || got.bytes > 0)
+            co_return error;
+    }
+    co_return asio::error::operation_aborted;
+}
+
 task<error_code> upstream_connection::connect(const asio::ip::tcp::endpoint& to, deadline_list& within)
 {
     const auto last_error = [] { return error_code(errno, boost::system::system_category()); };

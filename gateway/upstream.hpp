@@ -49,6 +49,8 @@ public:
     {
         return reading(*this, into, spare, within);
     }
+    // The same into an empty pipe: something, or the error.
+    task<error_code> read(kernel_pipe& into, std::size_t most, deadline_list& within);
     // May be tried again with another address.
     task<error_code> connect(const asio::ip::tcp::endpoint& to, deadline_list& within);
     bool read_timed_out() const { return reading_.expired(); }

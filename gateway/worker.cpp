@@ -175,6 +175,7 @@ void worker::renew_slots()
 void worker::start_thread()
 {
     thread_ = std::thread([this] {
+        block_broken_pipes(); // splice has no flag for it
         start(tick());
         for (auto& l : listeners_)
             l->open();

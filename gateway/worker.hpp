@@ -10,6 +10,7 @@
 #include "gateway/runtime.hpp"
 #include "gateway/worker_metrics.hpp"
 #include "limiter/io/deadline.hpp"
+#include "limiter/io/kernel_pipe.hpp"
 #include "limiter/io/name_resolver.hpp"
 #include "limiter/io/reactor.hpp"
 #include "limiter/io/task.hpp"
@@ -67,6 +68,7 @@ public:
     std::unique_ptr<exchange> take_exchange();
     void give_back(std::unique_ptr<exchange> x);
     buffer_pool& buffers() { return buffers_; }
+    pipe_pool& pipes() { return pipes_; }
     void enter(session& s);
     void leave(session& s);
     bool is_draining() const { return draining_; }
@@ -113,6 +115,7 @@ private:
     std::chrono::steady_clock::time_point renewed_{};
     std::vector<std::unique_ptr<exchange>> spare_;
     buffer_pool buffers_;
+    pipe_pool pipes_;
     struct session_list;
     std::unique_ptr<session_list> sessions_;
     worker_counters counters_;

@@ -323,6 +323,22 @@ bool tcp_socket::try_read(char* at, std::size_t most, read_ahead* ahead)
     }
 }
 
+std::optional<io_result> tcp_socket::read_now(kernel_pipe& into, std::size_t most)
+{
+    while (readable_) {
+        const auto n = into.fill_from(fd_, most);
+        if (n > 0)
+            return io_result{{}, static_cast<std::size_t>(n)}; // how much is left the pipe does not tell
+        if (n == 0)
+            return io_result{asio::error::eof, 0};
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            readable_ = false;
+        else if (errno != EINTR)
+            return io_result{last_error(), 0};
+    }
+    return std::nullopt;
+}
+
 // True when the wait can begin.
 bool tcp_socket::watch_writable()
 {
@@ -360,6 +376,16 @@ void tcp_socket::go_on(std::uint32_t events)
     }
     if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) && writer_)
         std::exchange(writer_, {}).resume();
+}
+
+bool tcp_socket::send_now(kernel_pipe& from)
+{
+    while (from.held() > 0) {
+        if (from.empty_into(fd_) >= 0 || errno == EINTR)
+            continue;
+        return errno == EAGAIN || errno == EWOULDBLOCK;
+    }
+    return true;
 }
 
 bool tcp_socket::send_last_now(std::string_view& first, std::string_view& second)

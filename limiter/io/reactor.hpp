@@ -3,6 +3,7 @@
 // (docs/decisions/0004-reactor.md). Everything but post() belongs to the loop's own thread.
 #pragma once
 
+#include "limiter/io/kernel_pipe.hpp"
 #include "limiter/io/timer.hpp"
 
 #include <boost/asio/error.hpp>
@@ -211,6 +212,8 @@ public:
     {
         return readable_ && try_read(at, most, nullptr) ? std::optional(read_result_) : std::nullopt;
     }
+    // The same through the kernel: what is there goes into the pipe, which is empty.
+    std::optional<io_result> read_now(kernel_pipe& into, std::size_t most);
     // Waits until a read might not have to; takes nothing, needs no buffer. A socket that is new, or whose last read
     // filled its buffer, is only believed to be readable: read_now tells. With `ahead`, that has been called when the
     // wait ends without an error.
@@ -225,6 +228,8 @@ public:
 
     // Sends what the kernel takes at once; false when the connection is broken. What is left stays in the views.
     bool send_now(std::string_view& first, std::string_view& second, int flags = 0);
+    // The same for what a pipe holds.
+    bool send_now(kernel_pipe& from);
     // The same for the last bytes that this side sends: they leave together with its end of the stream, in one segment
     // where they fit one.
     bool send_last_now(std::string_view& first, std::string_view& second);

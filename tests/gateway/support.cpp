@@ -403,6 +403,16 @@ std::size_t open_descriptors()
     return open;
 }
 
+std::size_t open_pipe_ends()
+{
+    std::size_t found = 0;
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        found += std::filesystem::read_symlink(each, gone).string().starts_with("pipe:");
+    }
+    return found;
+}
+
 bool eventually(const std::function<bool()>& holds)
 {
     const auto end = std::chrono::steady_clock::now() + patience;

@@ -154,6 +154,8 @@ void check_refused(const std::vector<malformed>& rows, reaches upstream);
 
 // File descriptors this process has open.
 std::size_t open_descriptors();
+// How many of them are ends of pipes: a worker keeps those that long answers have passed through.
+std::size_t open_pipe_ends();
 // Waits until `holds` does, for at most 30 seconds; what it said last.
 bool eventually(const std::function<bool()>& holds);
 
