@@ -3,7 +3,8 @@
 The load is made by the origin's own thread, which never sleeps, everybody has a real-time priority, and the proxy's core is kept
 awake: else what is measured is mostly how the scheduler shares a core between load and origin, what else the machine runs, and how
 long a host takes to wake a core that halted. What the host takes away meanwhile bench_load knows (bench/load/missing_time.hpp):
-requests that were due around it do not count, and a round of which most do not is measured again.
+requests that were due around it do not count, and a round of which most do not is measured again. Where the rounds that were planned
+cannot tell headgate from the best peer, the two are heard further, whoever is ahead, for as long as the run has time.
 """
 import contextlib
 import json
@@ -11,6 +12,7 @@ import os
 import statistics
 import time
 
+from lib import judge, ratios
 from lib.loads import Unmeasured, check_answers, load_options
 
 FEW_REQUESTS = 1_000  # in a round of latency: where there are fewer, there are more rounds
@@ -20,31 +22,63 @@ LONGEST_HEARD = 6  # seconds of latency in all: where rounds are long there are 
 OVERLOADED_ROUNDS = 3  # of latency, for who carries less than the rate: its queue grows, and to wait for the end of it takes long
 LEAST_CALM = 0.3  # of the requests of a round that counts
 MOST_TRIES = 1.5  # times the rounds that are wanted
+MOST_HEARD = 4  # times the rounds that are planned, where those cannot tell two apart
 LEAST_ROUNDS = 3  # that count: with fewer, all are shown, and nothing is judged by them
 REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
 
 
-def measure_latencies(peers, scenario, contestants, rate, effort, progress, notes):
-    """Every contestant is heard until enough of its rounds were calm, or it has been heard often enough."""
-    heard = list(contestants)
+def measure_latencies(peers, scenario, contestants, rate, effort, progress, notes, until=0):
+    """Every contestant is heard until enough of its rounds were calm, or it has been heard often enough. Those who are too close to call
+    are heard further `until` then, by time.monotonic()."""
     rounds = latency_rounds(rate, effort)
     cores = (peers.cores.proxy if scenario.setting.workers == 1 else peers.cores.pair) | (peers.cores.redis if peers.redis else set())
     with awake(peers, cores) as spinning, undisturbed([peers.origin, *peers.redis, *(one.peer for one in contestants)], notes):
-        for number in range(int(rounds * MOST_TRIES)):
-            if number == OVERLOADED_ROUNDS:
-                heard = [one for one in heard if carries(one, rate)]
-            heard = [one for one in heard if len(calm_rounds(one)) < rounds]
-            for one in heard[::-1 if number % 2 else 1]:
-                progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {len(calm_rounds(one)) + 1} of {rounds}, {one.label}")
-                time.sleep(REST)
-                try:
-                    measure_latency(peers, scenario, one, rate, effort, filled_cores(peers, cores, one, spinning))
-                except (Unmeasured, RuntimeError) as why:
-                    notes.append(f"{one.label}: no latency: {why}")
-                    one.latencies.clear()
-                    heard.remove(one)
+        def hear(one, wanted):
+            progress.tell(f"{scenario.name}: latency at {rate:,.0f} requests/s, round {len(calm_rounds(one)) + 1} of {wanted}, {one.label}")
+            time.sleep(REST)
+            try:
+                measure_latency(peers, scenario, one, rate, effort, filled_cores(peers, cores, one, spinning))
+            except (Unmeasured, RuntimeError) as why:
+                notes.append(f"{one.label}: no latency: {why}")
+                one.latencies.clear()
+                return False
+            return True
+
+        hear_all(list(contestants), rounds, rate, hear)
+        hear_close_ones(scenario, contestants, rounds, hear, until)
     for one in contestants:
         keep_calm_rounds(one, carries(one, rate), notes)
+
+
+def hear_all(heard, rounds, rate, hear):
+    for number in range(int(rounds * MOST_TRIES)):
+        if number == OVERLOADED_ROUNDS:
+            heard = [one for one in heard if carries(one, rate)]
+        heard = [one for one in heard if len(calm_rounds(one)) < rounds]
+        for one in heard[::-1 if number % 2 else 1]:
+            if not hear(one, rounds):
+                heard.remove(one)
+
+
+def hear_close_ones(scenario, contestants, rounds, hear, until):
+    for number in range(int(rounds * MOST_TRIES), int(rounds * MOST_TRIES) * MOST_HEARD):
+        close = too_close(scenario, contestants) if time.monotonic() < until else []
+        if not close or all(len(calm_rounds(one)) >= rounds * MOST_HEARD for one in close):
+            return
+        for one in close[::-1 if number % 2 else 1]:
+            if not hear(one, rounds * MOST_HEARD):
+                return
+
+
+def too_close(scenario, contestants):
+    """headgate and the best peer, where their rounds cannot tell whose p99 is lower; else nobody."""
+    known = {one.label: one for one in contestants if len(calm_rounds(one)) >= LEAST_ROUNDS}
+    p99 = {label: [each["p99"] for each in calm_rounds(one)] for label, one in known.items()}
+    best = judge.best_peer_p99(scenario, {label: {"latency": {"p99": {"median": statistics.median(each)}}} for label, each in p99.items()})
+    if best is None or "headgate" not in known:
+        return []
+    _, low, high = ratios.apart(p99["headgate"], p99[best])
+    return [known["headgate"], known[best]] if low <= 1 <= high else []
 
 
 def calm_rounds(one):

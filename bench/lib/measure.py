@@ -127,8 +127,8 @@ def fitting(label, load, notes):
     return {**load, "idle": idle}
 
 
-def run_scenario(peers, scenario, effort, progress):
-    """Everything about one scenario, as plain data."""
+def run_scenario(peers, scenario, effort, progress, until=0):
+    """Everything about one scenario, as plain data. Who is too close to call in latency is heard further `until` then."""
     notes = []
     peers.start_redis(scenario.setting.store)
     contestants = start_contestants(peers, scenario, notes)
@@ -136,7 +136,7 @@ def run_scenario(peers, scenario, effort, progress):
         if scenario.kind == "idle":
             measure_idle(peers, contestants, effort, progress)
         elif contestants:
-            measure_load(peers, scenario, contestants, effort, progress, notes)
+            measure_load(peers, scenario, contestants, effort, progress, notes, until)
         return summary(scenario, contestants, notes)
     finally:
         for one in contestants:
@@ -156,13 +156,13 @@ def warm_up(peers, scenario, contestants, progress, notes):
             drop(peers, contestants, one, why, notes)
 
 
-def measure_load(peers, scenario, contestants, effort, progress, notes):
+def measure_load(peers, scenario, contestants, effort, progress, notes, until):
     effort = effort.for_scenario(scenario)
     measure_rounds(peers, scenario, contestants, effort, progress, notes)
     if not scenario.latency or not contestants or contestants[0].label != "headgate":
         return
     rate = statistics.median(each["rate"] for each in contestants[0].rounds) / 2
-    measure_latencies(peers, scenario, contestants, rate, effort, progress, notes)
+    measure_latencies(peers, scenario, contestants, rate, effort, progress, notes, until)
     contestants[0].latency_rate = rate
     for one in contestants:
         if not carries(one, rate):
