@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 namespace headgate {
@@ -23,7 +24,8 @@ constexpr std::size_t most_at_once = 256 * 1024;
 bool is_unsupported(const error_code& error)
 {
     using namespace boost::system::errc;
-    return error == invalid_argument || error == function_not_supported || error == operation_not_permitted;
+    return error == invalid_argument || error == function_not_supported || error == operation_not_permitted ||
+           error == permission_denied;
 }
 
 // How the answer's body is framed for this client.
@@ -168,10 +170,10 @@ std::optional<bool> relaying::now()
 // Whether what is left of the body goes to the client as it comes, and is long enough.
 bool relaying::is_worth_a_pipe() const
 {
-    return x_.answer_framing.body.kind == body_kind::length && left_ >= worth_a_pipe;
+    return x_.answer_framing.body.kind == body_kind::length && left_ >= worth_a_pipe && !copies_;
 }
 
-// The rest of the body, unseen. Nothing when that cannot be done here: then nothing has been read.
+// The rest of the body, unseen. Nothing when the kernel will not: `left_` is still to come then.
 task<std::optional<relaying::end>> relaying::pass_rest(kernel_pipe& through, const client_watch& watch)
 {
     client_.owner().buffers().give_back(x_.answer_in);
@@ -191,6 +193,24 @@ task<std::optional<relaying::end>> relaying::pass_rest(kernel_pipe& through, con
             co_await others_first();
     }
     co_return end::complete;
+}
+
+// The rest of the body through a pipe, if there is one. Nothing when it must be copied after all.
+task<std::optional<relaying::end>> relaying::try_pipe(const client_watch& watch)
+{
+    auto& pipes = client_.owner().pipes();
+    auto pipe = pipes.take();
+    if (!pipe)
+        co_return std::nullopt;
+    const auto passed = co_await pass_rest(pipe, watch);
+    pipes.give_back(std::move(pipe));
+    if (!passed) {
+        static std::atomic_flag told;
+        pipes.give_up();
+        if (!told.test_and_set())
+            spdlog::warn("splice is not allowed here: long answers are copied, which takes more CPU");
+    }
+    co_return passed;
 }
 
 task<bool> relaying::later()
@@ -213,16 +233,13 @@ task<bool> relaying::later()
             watch.emplace(client_, link_);
         if (at_once_ >= most_at_once)
             co_await others_first();
-        auto& pipes = client_.owner().pipes();
-        if (auto pipe = is_worth_a_pipe() ? pipes.take() : kernel_pipe()) {
-            const auto passed = co_await pass_rest(pipe, *watch);
-            pipes.give_back(std::move(pipe));
+        if (is_worth_a_pipe()) {
+            const auto passed = co_await try_pipe(*watch);
             if (passed) {
                 how = *passed;
                 break;
             }
-            pipes.give_up();
-            spdlog::warn("splice is not possible here: long answers are copied, which takes more CPU");
+            copies_ = true;
         }
         const auto error = co_await link_.read(x_.answer_in, client_.owner().buffers(), x_.via->idle_timeout());
         if (!error) {

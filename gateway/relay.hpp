@@ -33,6 +33,7 @@ private:
     void build_head();
     using client_watch = watch_client<upstream_connection>;
     bool is_worth_a_pipe() const;
+    task<std::optional<end>> try_pipe(const client_watch& watch);
     task<std::optional<end>> pass_rest(kernel_pipe& through, const client_watch& watch);
     auto others_first()
     {
@@ -55,6 +56,7 @@ private:
     bool sound_ = true;      // so far
     session::sending piece_{};
     std::optional<bool> sent_; // the piece: all of it, or not and the client is gone
+    bool copies_ = false;      // a pipe was wanted, and there was none
     std::size_t at_once_ = 0;  // bytes since others had their turn, at most
 };
 inline auto relay_answer(session& client, exchange& x, upstream_connection& link, uploading& upload)

@@ -22,7 +22,7 @@ LONGEST_HEARD = 6  # seconds of latency in all: where rounds are long there are 
 OVERLOADED_ROUNDS = 3  # of latency, for who carries less than the rate: its queue grows, and to wait for the end of it takes long
 LEAST_CALM = 0.3  # of the requests of a round that counts
 MOST_TRIES = 1.5  # times the rounds that are wanted
-MOST_HEARD = 4  # times the rounds that are planned, where those cannot tell two apart
+HEARD_FURTHER = (2, 4)  # times the rounds that are planned, where fewer cannot tell two apart
 LEAST_ROUNDS = 3  # that count: with fewer, all are shown, and nothing is judged by them
 REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
 
@@ -39,8 +39,7 @@ def measure_latencies(peers, scenario, contestants, rate, effort, progress, note
             try:
                 measure_latency(peers, scenario, one, rate, effort, filled_cores(peers, cores, one, spinning))
             except (Unmeasured, RuntimeError) as why:
-                notes.append(f"{one.label}: no latency: {why}")
-                one.latencies.clear()
+                notes.append(f"{one.label}: a round of latency failed: {why}")
                 return False
             return True
 
@@ -57,17 +56,21 @@ def hear_all(heard, rounds, rate, hear):
         heard = [one for one in heard if len(calm_rounds(one)) < rounds]
         for one in heard[::-1 if number % 2 else 1]:
             if not hear(one, rounds):
+                one.latencies.clear()
                 heard.remove(one)
 
 
 def hear_close_ones(scenario, contestants, rounds, hear, until):
-    for number in range(int(rounds * MOST_TRIES), int(rounds * MOST_TRIES) * MOST_HEARD):
-        close = too_close(scenario, contestants) if time.monotonic() < until else []
-        if not close or all(len(calm_rounds(one)) >= rounds * MOST_HEARD for one in close):
-            return
-        for one in close[::-1 if number % 2 else 1]:
-            if not hear(one, rounds * MOST_HEARD):
+    """Whether they are still too close is asked twice only: to look after each round and stop at a welcome moment would make chance a winner."""
+    for times in HEARD_FURTHER:
+        close = too_close(scenario, contestants)
+        for number in range(int(rounds * times * MOST_TRIES)):
+            if time.monotonic() >= until:
                 return
+            heard = [one for one in close if len(calm_rounds(one)) < rounds * times]
+            for one in heard[::-1 if number % 2 else 1]:
+                if not hear(one, rounds * times):
+                    return
 
 
 def too_close(scenario, contestants):

@@ -23,7 +23,8 @@ kernel_pipe kernel_pipe::open()
         return made;
     made.out_ = ends[0];
     made.in_ = ends[1];
-    if (::fcntl(made.in_, F_SETPIPE_SZ, size) < 0 && ::fcntl(made.in_, F_GETPIPE_SZ) < least_size)
+    const auto given = ::fcntl(made.in_, F_GETPIPE_SZ);
+    if (given < size && ::fcntl(made.in_, F_SETPIPE_SZ, size) < 0 && given < least_size)
         return {};
     return made;
 }

@@ -381,9 +381,10 @@ void tcp_socket::go_on(std::uint32_t events)
 bool tcp_socket::send_now(kernel_pipe& from)
 {
     while (from.held() > 0) {
-        if (from.empty_into(fd_) >= 0 || errno == EINTR)
+        const auto n = from.empty_into(fd_);
+        if (n > 0 || (n < 0 && errno == EINTR))
             continue;
-        return errno == EAGAIN || errno == EWOULDBLOCK;
+        return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     }
     return true;
 }
