@@ -37,7 +37,7 @@ def verdicts(name, result):
                             paired(own["redis_us"]["rounds"], rows["nginx+lua"]["redis_us"]["rounds"]), scenario.redis_target))
     if "idle" in own:
         said.append(verdict("KiB an idle client", (own["idle"]["kib"],) * 3, IDLE_TARGET_KIB))
-    best = best_peer_p99(scenario, rows)
+    best = best_peer_p99(scenario, rows, result["latency_rate"])
     if best and "latency" in own:
         p99 = verdict(f"p99 at half of capacity beside the best peer, {best}",
                       apart(own["latency"]["p99"]["rounds"], rows[best]["latency"]["p99"]["rounds"]), 1.0)
@@ -57,18 +57,19 @@ def is_met(figure, target):
     return round(figure, 2) <= target
 
 
-def best_peer_p99(scenario, rows):
-    """Its label; None where there is none."""
+def best_peer_p99(scenario, rows, rate):
+    """Its label; None where there is none. Who carries less than the rate is best only where nobody carries it: its queue grows for as long
+    as it is loaded, and p99 says how long that was."""
     itself = scenario.itself[0] if scenario.itself else None
-    seen = [(label, row["latency"]["p99"]["median"]) for label, row in rows.items()
+    seen = [(row["rate"]["median"] < rate, row["latency"]["p99"]["median"], label) for label, row in rows.items()
             if label not in NOT_PEERS and label != itself and "latency" in row]
-    return min(seen, key=lambda each: each[1], default=(None,))[0]
+    return min(seen, default=(None,))[-1]
 
 
 def notes(name, result):
     """What was noted while it was measured, and whether p99 differs so much between rounds that their median says little."""
     rows = result["rows"]
-    best = best_peer_p99(BY_NAME[name], rows)
+    best = best_peer_p99(BY_NAME[name], rows, result["latency_rate"])
     seen = {label: rows[label]["latency"]["p99"] for label in ("headgate", best) if "latency" in rows.get(label, {})}
     quiet = {label: statistics.quantiles(p99["rounds"], n=4)[0] for label, p99 in seen.items() if len(p99["rounds"]) > 1}
     if not any(seen[label]["median"] > UNEVEN * least for label, least in quiet.items()):

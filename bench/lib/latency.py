@@ -44,7 +44,7 @@ def measure_latencies(peers, scenario, contestants, rate, effort, progress, note
             return True
 
         hear_all(list(contestants), rounds, rate, hear)
-        hear_close_ones(scenario, contestants, rounds, hear, until)
+        hear_close_ones(scenario, [one for one in contestants if carries(one, rate)], rate, rounds, hear, until)
     for one in contestants:
         keep_calm_rounds(one, carries(one, rate), notes)
 
@@ -60,10 +60,10 @@ def hear_all(heard, rounds, rate, hear):
                 heard.remove(one)
 
 
-def hear_close_ones(scenario, contestants, rounds, hear, until):
+def hear_close_ones(scenario, contestants, rate, rounds, hear, until):
     """Whether they are still too close is asked twice only: to look after each round and stop at a welcome moment would make chance a winner."""
     for times in HEARD_FURTHER:
-        close = too_close(scenario, contestants)
+        close = too_close(scenario, contestants, rate)
         for number in range(int(rounds * times * MOST_TRIES)):
             if time.monotonic() >= until:
                 return
@@ -73,11 +73,12 @@ def hear_close_ones(scenario, contestants, rounds, hear, until):
                     return
 
 
-def too_close(scenario, contestants):
+def too_close(scenario, contestants, rate):
     """headgate and the best peer, where their rounds cannot tell whose p99 is lower; else nobody."""
     known = {one.label: one for one in contestants if len(calm_rounds(one)) >= LEAST_ROUNDS}
     p99 = {label: [each["p99"] for each in calm_rounds(one)] for label, one in known.items()}
-    best = judge.best_peer_p99(scenario, {label: {"latency": {"p99": {"median": statistics.median(each)}}} for label, each in p99.items()})
+    rows = {label: {"latency": {"p99": {"median": statistics.median(each)}}, "rate": {"median": rate}} for label, each in p99.items()}
+    best = judge.best_peer_p99(scenario, rows, rate)
     if best is None or "headgate" not in known:
         return []
     _, low, high = ratios.apart(p99["headgate"], p99[best])
