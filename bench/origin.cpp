@@ -7,6 +7,7 @@
 #include "bench/load/origin.hpp"
 
 #include "bench/load/client.hpp"
+#include "bench/load/stamps.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -55,6 +56,7 @@ int main(int count, char** arguments)
 try {
     if (count != 2)
         return 2;
+    load::keep_stamping();
     load::origin serving(static_cast<std::uint16_t>(std::atoi(arguments[1])));
     pollfd waited[] = {{serving.descriptor(), POLLIN, 0}, {0, POLLIN, 0}};
     for (;;) {

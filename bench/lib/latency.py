@@ -1,10 +1,11 @@
 """Latency of the contestants of a scenario: open loop, at a constant rate that is the same for all, half of what headgate carried.
 
-The load is made by the origin's own thread, which never sleeps, everybody has a real-time priority, and the proxy's core is kept
-awake: else what is measured is mostly how the scheduler shares a core between load and origin, what else the machine runs, and how
-long a host takes to wake a core that halted. What the host takes away meanwhile bench_load knows (bench/load/missing_time.hpp):
-requests that were due around it do not count, and a round of which most do not is measured again. Where the rounds that were planned
-cannot tell headgate from the best peer, the two are heard further, whoever is ahead, for as long as the run has time.
+What a request waits for the load or the origin does not count (bench/load/waited.hpp). The load is made by the origin's own thread,
+which never sleeps, everybody has a real-time priority, and the proxy's core is kept awake: else what is measured is mostly how the
+scheduler shares a core between load and origin, what else the machine runs, and how long a host takes to wake a core that halted.
+What the host takes away meanwhile bench_load knows (bench/load/missing_time.hpp): requests that were due around it do not count, and
+a round of which most do not is measured again. Where the rounds that were planned cannot tell headgate from the best peer, the two
+are heard further, whoever is ahead, for as long as the run has time.
 """
 import contextlib
 import json

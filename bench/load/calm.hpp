@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bench/load/histogram.hpp"
+#include "bench/load/waited.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +13,6 @@
 #include <vector>
 
 namespace load {
-
-using clock = std::chrono::steady_clock;
 
 inline constexpr std::chrono::nanoseconds between_looks = std::chrono::microseconds(500);
 inline constexpr std::chrono::nanoseconds hardly_taken = std::chrono::microseconds(25);

@@ -45,6 +45,7 @@ client::client(const options& chosen, std::function<bool()> beside)
     : chosen_(chosen), beside_(std::move(beside)), requests_(chosen), missing_(watch_cores(chosen)),
       set_(::epoll_create1(0)), all_(chosen.connections + chosen.idle)
 {
+    keep_stamping();
     ::prctl(PR_SET_TIMERSLACK, 1UL); // a request that is due leaves then, not 50 µs later
     for (std::size_t i = chosen.connections; i < all_.size(); ++i)
         all_[i].silent = true;
@@ -159,11 +160,11 @@ void client::end_measuring(clock::time_point now)
         if (due < begin_)
             return;
         ++result_.unfinished;
-        add_latency(due, now);
+        add_latency(due, now - due);
     };
     for (auto& one : all_) {
         if (one.busy)
-            give_up(one.due);
+            give_up(one.times.due);
     }
     std::for_each(backlog_.begin(), backlog_.end(), give_up);
     if (missing_) {
@@ -172,11 +173,11 @@ void client::end_measuring(clock::time_point now)
     }
 }
 
-void client::add_latency(clock::time_point due, clock::time_point now)
+void client::add_latency(clock::time_point due, std::chrono::nanoseconds latency)
 {
-    result_.latency.add(nanoseconds(now - due));
+    result_.latency.add(nanoseconds(latency));
     if (missing_)
-        calm_.add(due, nanoseconds(now - due));
+        calm_.add(due, nanoseconds(latency));
 }
 
 // Where it is time to. Returns when it will be again.
@@ -198,11 +199,12 @@ void client::start(connection& one, clock::time_point due)
 {
     requests_.write_next(one.out);
     one.sent = 0;
-    one.due = due;
+    one.times.due = due;
+    one.times.sent = clock::now();
     one.busy = true;
     one.coming.reset();
     if (phase_ == phase::measuring && chosen_.rate > 0)
-        result_.lateness.add(nanoseconds(clock::now() - due));
+        result_.lateness.add(nanoseconds(one.times.sent - due));
     if (one.fd < 0)
         open(one);
     else
@@ -220,8 +222,12 @@ void client::open(connection& one)
         throw std::runtime_error("no more sockets: raise the limit of open files");
     const int on = 1;
     ::setsockopt(one.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    one.connecting = true;
-    ::connect(one.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address); // the first send tells how it went
+    ask_for_stamps(one.fd);
+    one.times.sent = clock::now(); // that there was a socket to be made first is not the proxy's
+    ::connect(one.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    // On this machine the connection is made by now. Where not, an event will tell.
+    const auto done = ::send(one.fd, one.out.data(), one.out.size(), MSG_NOSIGNAL);
+    one.sent = done > 0 ? static_cast<std::size_t>(done) : 0;
     epoll_event event{};
     event.events = EPOLLIN | EPOLLOUT | EPOLLET;
     event.data.ptr = &one;
@@ -245,7 +251,6 @@ void client::on_event(connection& one)
 {
     if (one.fd < 0)
         return;
-    one.connecting = false;
     if (!one.busy) { // nothing is awaited: the server has closed it
         close(one);
         return;
@@ -268,15 +273,18 @@ void client::on_event(connection& one)
 void client::finish(connection& one)
 {
     const auto now = clock::now();
+    one.times.came = now - one.coming.came().age();
+    one.times.origin_took = one.coming.origin_took();
     const bool counts = phase_ == phase::measuring || (phase_ == phase::draining && chosen_.rate > 0);
     if (phase_ == phase::measuring) {
         ++result_.requests;
         result_.bytes += one.coming.take_bytes();
     }
-    if (counts && (chosen_.rate == 0 || one.due >= begin_)) {
-        add_latency(one.due, now);
+    if (counts && (chosen_.rate == 0 || one.times.due >= begin_)) {
+        add_latency(one.times.due, waited(one.times));
         ++result_.statuses[one.coming.status()];
     }
+    one.times.freed = one.times.came;
     one.busy = false;
     if (chosen_.close || one.coming.closes())
         close(one);

@@ -1,9 +1,8 @@
 // The load: one thread, one epoll, many connections to one port of this machine.
 //
 // Closed loop (no rate): a connection sends its next request when it has its answer. What comes out is capacity.
-// Open loop (a rate): request k is due at k / rate whatever happens to the others, and its latency counts from that
-// moment, also while it waits for a free connection. So a server that stops for a while is charged for every request
-// that it kept waiting, not for one a connection.
+// Open loop (a rate): request k is due at k / rate whatever happens to the others, and what it waits for a free
+// connection is part of its latency (bench/load/waited.hpp).
 #pragma once
 
 #include "bench/load/answer.hpp"
@@ -12,6 +11,7 @@
 #include "bench/load/missing_time.hpp"
 #include "bench/load/options.hpp"
 #include "bench/load/requests.hpp"
+#include "bench/load/waited.hpp"
 
 #include <chrono>
 #include <deque>
@@ -56,11 +56,10 @@ private:
     struct connection
     {
         int fd = -1;
-        bool connecting = false;
         bool busy = false;
         bool silent = false; // one of the idle ones
         std::size_t sent = 0;
-        clock::time_point due;
+        request_times times;
         std::string out;
         answer coming;
     };
@@ -79,7 +78,7 @@ private:
     void begin_measuring(clock::time_point now);
     void end_measuring(clock::time_point now);
     std::size_t count_busy() const;
-    void add_latency(clock::time_point due, clock::time_point now);
+    void add_latency(clock::time_point due, std::chrono::nanoseconds latency);
     clock::time_point look_at_cores(clock::time_point now);
 
     const options& chosen_;

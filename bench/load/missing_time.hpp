@@ -10,22 +10,15 @@
 // that the network does counts as well, and no moment is calm.
 #pragma once
 
+#include "bench/load/read_clock.hpp"
+
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace load {
-
-inline std::chrono::nanoseconds read_clock(clockid_t which)
-{
-    timespec now{};
-    ::clock_gettime(which, &now);
-    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
 
 class missing_time
 {

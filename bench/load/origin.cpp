@@ -17,18 +17,29 @@ namespace load {
 
 namespace {
 
+constexpr std::string_view until_took = "HTTP/1.1 200 OK\r\nX-Origin-Took: ", digits = "0000000000";
+
 std::string make_answer(std::size_t bytes)
 {
-    std::string all = "HTTP/1.1 200 OK\r\nServer: origin\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\n"
-                      "Content-Type: text/plain\r\nContent-Length: ";
+    std::string all(until_took);
+    all.append(digits).append("\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nContent-Type: text/plain\r\n");
+    all += "Content-Length: ";
     all += std::to_string(bytes) + "\r\n\r\n";
     all.append(bytes, 'x');
     return all;
 }
 
-const std::string small = make_answer(128), large = make_answer(64 << 10), huge = make_answer(10 << 20);
+std::string small = make_answer(128), large = make_answer(64 << 10), huge = make_answer(10 << 20);
 
-const std::string& answer_to(std::string_view head)
+// Into an answer whose head is about to leave. Others may be in the middle of sending the same one: they are past it.
+void write_took(std::string& answer, std::chrono::nanoseconds took)
+{
+    auto left = std::clamp<std::int64_t>(took.count(), 0, 9'999'999'999);
+    for (auto at = until_took.size() + digits.size(); at-- > until_took.size(); left /= 10)
+        answer[at] = static_cast<char>('0' + left % 10);
+}
+
+std::string& answer_to(std::string_view head)
 {
     const auto line = head.substr(0, head.find('\r'));
     const auto path = line.substr(0, line.rfind(' '));
@@ -97,6 +108,7 @@ void origin::accept()
         return;
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ask_for_stamps(fd);
     auto& kept = peers_[fd] = std::make_unique<peer>();
     kept->fd = fd;
     epoll_event event{};
@@ -115,6 +127,8 @@ void origin::close(peer& one)
 // False when the peer is gone.
 bool origin::send_answer(peer& one)
 {
+    if (one.sent == 0)
+        write_took(*one.answer, one.came.age());
     while (one.sent < one.answer->size()) {
         const auto done = ::send(one.fd, one.answer->data() + one.sent, one.answer->size() - one.sent, MSG_NOSIGNAL);
         if (done < 0)
@@ -157,7 +171,7 @@ bool origin::on_event(peer& one)
 {
     char bytes[65536];
     for (;;) {
-        const auto got = ::recv(one.fd, bytes, sizeof bytes, 0);
+        const auto got = receive(one.fd, bytes, sizeof bytes, 0, one.came);
         if (got == 0 || (got < 0 && errno != EAGAIN))
             return false;
         if (got < 0)

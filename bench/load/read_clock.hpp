@@ -1,0 +1,21 @@
+// A clock of the kernel's, in nanoseconds: also those that std::chrono has no name for.
+#pragma once
+
+#include <chrono>
+#include <ctime>
+
+namespace load {
+
+inline std::chrono::nanoseconds in_nanoseconds(const timespec& time)
+{
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+inline std::chrono::nanoseconds read_clock(clockid_t which)
+{
+    timespec now{};
+    ::clock_gettime(which, &now);
+    return in_nanoseconds(now);
+}
+
+} // namespace load
