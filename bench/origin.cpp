@@ -58,17 +58,17 @@ try {
         return 2;
     load::keep_stamping();
     load::origin serving(static_cast<std::uint16_t>(std::atoi(arguments[1])));
-    pollfd waited[] = {{serving.descriptor(), POLLIN, 0}, {0, POLLIN, 0}};
+    pollfd watched[] = {{serving.descriptor(), POLLIN, 0}, {0, POLLIN, 0}};
     for (;;) {
-        ::poll(waited, 2, -1);
+        ::poll(watched, 2, -1);
         serving.serve_ready();
-        if (waited[1].revents == 0)
+        if (watched[1].revents == 0)
             continue;
         std::string line;
         if (std::getline(std::cin, line))
             run_beside(serving, read_line(line));
         else
-            waited[1].fd = -1; // nobody will ask: an origin and nothing more
+            watched[1].fd = -1; // nobody will ask: an origin and nothing more
     }
 } catch (const std::exception& problem) {
     std::fprintf(stderr, "bench_origin: %s\n", problem.what());

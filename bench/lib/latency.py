@@ -1,6 +1,6 @@
 """Latency of the contestants of a scenario: open loop, at a constant rate that is the same for all, half of what headgate carried.
 
-What a request waits for the load or the origin does not count (bench/load/waited.hpp). The load is made by the origin's own thread,
+What a request waits for the load or the origin does not count (bench/load/latency.hpp). The load is made by the origin's own thread,
 which never sleeps, everybody has a real-time priority, and the proxy's core is kept awake: else what is measured is mostly how the
 scheduler shares a core between load and origin, what else the machine runs, and how long a host takes to wake a core that halted.
 What the host takes away meanwhile bench_load knows (bench/load/missing_time.hpp): requests that were due around it do not count, and
@@ -24,6 +24,7 @@ OVERLOADED_ROUNDS = 3  # of latency, for who carries less than the rate: its que
 LEAST_CALM = 0.3  # of the requests of a round that counts
 MOST_TRIES = 1.5  # times the rounds that are wanted
 HEARD_FURTHER = (2, 4)  # times the rounds that are planned, where fewer cannot tell two apart
+MOST_UNSTAMPED = 0.001  # of the answers
 LEAST_ROUNDS = 3  # that count: with fewer, all are shown, and nothing is judged by them
 REST = 0.06  # seconds between two rounds of latency: the kernel lets real-time processes have 95 % of a second, then others run for long
 
@@ -47,6 +48,7 @@ def measure_latencies(peers, scenario, contestants, rate, effort, progress, note
         hear_all(list(contestants), rounds, rate, hear)
         hear_close_ones(scenario, [one for one in contestants if carries(one, rate)], rate, rounds, hear, until)
     for one in contestants:
+        note_unstamped(one, notes)
         keep_calm_rounds(one, carries(one, rate), notes)
 
 
@@ -99,6 +101,13 @@ def keep_calm_rounds(one, judged, notes):
     if judged and (not one.is_calm or len(calm) < tries / 2):
         notes.append(f"{one.label}: in {tries - len(calm)} of {tries} rounds of latency somebody else had the cores too often"
                      + ("" if one.is_calm else "; the figures are of all rounds, and p99 is not judged"))
+
+
+def note_unstamped(one, notes):
+    """Where the kernel does not say when answers came, they count until they were read."""
+    unstamped, answers = (sum(each[what] for each in one.latencies) for what in ("unstamped", "count"))
+    if unstamped > answers * MOST_UNSTAMPED:
+        notes.append(f"{one.label}: the kernel did not say when {unstamped:,} of its answers came: what the load took to read them is in its latency")
 
 
 def carries(one, rate):
@@ -162,9 +171,11 @@ def measure_latency(peers, scenario, one, rate, effort, filled):
     load = {**one.load, "rate": f"{rate:.1f}", "seconds": latency_seconds(rate, effort), "warm": warm}
     said = run_latency_load(peers, one.peer.port, load, filled)
     check_answers(scenario, said)
-    late = said["calm_latency_us"] if said["calm"] >= LEAST_CALM else said["latency_us"]
+    calm = "calm_" if said["calm"] >= LEAST_CALM else ""
+    late = said[calm + "latency_us"]
     one.latencies.append({**{p: late[p] for p in ("p50", "p99", "p999")}, "count": late["count"], "unfinished": said["unfinished"],
-                          "late_p99": said["late_p99_us"], "calm": said["calm"]})
+                          "late_p99": said["late_p99_us"], "p99_until_read": said[calm + "until_read_us"]["p99"],
+                          "unstamped": said["unstamped"], "calm": said["calm"]})
 
 
 def latency_seconds(rate, effort):
@@ -178,7 +189,7 @@ def latency_rounds(rate, effort):
 
 
 def run_latency_load(peers, port, load, filled):
-    """Open loop, by the thread that is the origin too: nothing but the proxy is waited for."""
+    """Open loop, by the thread that is the origin too."""
     said = json.loads(peers.load_beside_origin(*load_options(port, load), *filled))
     if "failed" in said:
         raise Unmeasured(said["failed"])

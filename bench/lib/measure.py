@@ -229,7 +229,7 @@ def summary(scenario, contestants, notes):
             row["latency"]["count"] = sum(each["count"] for each in one.latencies)
             row["latency"]["unfinished"] = sum(each["unfinished"] for each in one.latencies)
             row["latency"]["is_calm"] = one.is_calm
-            for figure in ("late_p99", "calm"):
+            for figure in ("late_p99", "p99_until_read", "calm"):
                 row["latency"][figure] = spread([each[figure] for each in one.latencies])
     return {"title": scenario.title, "rows": rows, "notes": notes,
             "latency_rate": getattr(contestants[0], "latency_rate", None) if contestants else None}

@@ -103,7 +103,8 @@ def scenario_section(name, result):
                 ratio_cell(cell) if i == 2 else element("td", html.escape(cell)) for i, cell in enumerate(cells)))
         parts.append(element("div", element("table", element("tr", heads) + lines), class_="scroll"))
     if result.get("latency_rate"):
-        parts.append(element("p", f"Latency at {result['latency_rate']:,.0f} requests/s for all: half of what headgate carried."))
+        parts.append(element("p", f"Latency at {result['latency_rate']:,.0f} requests/s for all, half of what headgate carried: what requests waited for the proxy; "
+                                  "“until read” is p99 with what load and origin took in it."))
     parts += [element("p", html.escape(note)) for note in judge.notes(name, result)]
     return element("section", "".join(parts), id=name)
 

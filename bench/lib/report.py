@@ -24,7 +24,7 @@ def ratio_text(ratio, target):
 
 
 def cells(name, result, label):
-    """One row of a scenario: CPU, spread, ratio, rate, p50, p99, p99.9, memory, Redis."""
+    """One row of a scenario: CPU, spread, ratio, rate, p50, p99, p99.9, p99 until it was read, memory, Redis."""
     row = result["rows"][label]
     latency = row.get("latency")
     us, compared = row.get("us"), judge.ratios(name, result).get(label)
@@ -37,13 +37,14 @@ def cells(name, result, label):
         duration(latency and latency["p50"]["median"]),
         duration(latency and latency["p99"]["median"]),
         duration(judge.p999_of(row)),
+        duration(latency and latency.get("p99_until_read", {}).get("median")),
         number(row["rss_mib"]["median"]) if us else "-",
         number(row["redis_us"]["median"]) if "redis_us" in row else "",
     ]
 
 
-HEADS = ["CPU µs", "spread", "headgate is", "requests/s", "p50", "p99", "p99.9", "RSS MiB", "Redis µs"]
-WIDTHS = [8, 15, 20, 12, 9, 9, 9, 9, 10]
+HEADS = ["CPU µs", "spread", "headgate is", "requests/s", "p50", "p99", "p99.9", "until read", "RSS MiB", "Redis µs"]
+WIDTHS = [8, 15, 20, 12, 9, 9, 9, 12, 9, 10]
 
 
 def heading():
@@ -98,7 +99,8 @@ def markdown(data):
     out = ["", "| | |", "|---|---|"]
     out += [f"| {what} | {text} |" for what, text in machine.in_words(data["machine"])]
     out += ["", "CPU is the proxy's, in µs a request; `ratio` is headgate's in those of that row, with its target. Latency is open-loop at half of",
-            "headgate's capacity, the same rate for all.", "", busy_note(data["scenarios"]), ""]
+            "headgate's capacity, the same rate for all: what requests waited for the proxy. `until read` is p99 of the same requests from when they",
+            "were due until their answers were read, with what load and origin took in it.", "", busy_note(data["scenarios"]), ""]
     out += ["| scenario | | " + " | ".join(head if head != "headgate is" else "ratio" for head in HEADS) + " |", "|---" * (len(HEADS) + 2) + "|"]
     for name, result in data["scenarios"].items():
         for label, row in result["rows"].items():

@@ -4,8 +4,7 @@
 // bench/load/missing_time.hpp looks.
 #pragma once
 
-#include "bench/load/histogram.hpp"
-#include "bench/load/waited.hpp"
+#include "bench/load/latency.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -75,26 +74,26 @@ public:
     // too.
     void look_at_cores(clock::time_point now, std::chrono::nanoseconds missing) { looks_.push_back({now, missing}); }
     clock::time_point next_look() const { return looks_.back().when + between_looks; }
-    void add(clock::time_point due, std::uint64_t nanoseconds) { latencies_.push_back({due, nanoseconds}); }
+    void add(clock::time_point due, const latency& took) { all_.push_back({due, took}); }
 
     struct summary
     {
-        histogram latency; // of requests that were due in calm moments
-        double share = 0;  // that they are of all
+        latencies took;   // of requests that were due in calm moments
+        double share = 0; // that they are of all
     };
     summary settle() const
     {
         summary said;
         const auto stretches = find_stretches(looks_);
         const auto calm = find_calm(stretches);
-        for (const auto& one : latencies_) {
+        for (const auto& one : all_) {
             const auto in = std::upper_bound(stretches.begin(), stretches.end(), one.due,
                                              [](auto due, const auto& each) { return due < each.end; });
             if (in != stretches.end() && calm[static_cast<std::size_t>(in - stretches.begin())])
-                said.latency.add(one.nanoseconds);
+                said.took.add(one.took);
         }
-        const auto all = static_cast<double>(std::max<std::size_t>(1, latencies_.size()));
-        said.share = static_cast<double>(said.latency.total()) / all;
+        const auto all = static_cast<double>(std::max<std::size_t>(1, all_.size()));
+        said.share = static_cast<double>(said.took.waited.total()) / all;
         return said;
     }
 
@@ -102,11 +101,11 @@ private:
     struct timed
     {
         clock::time_point due;
-        std::uint64_t nanoseconds;
+        latency took;
     };
 
     std::vector<look> looks_;
-    std::vector<timed> latencies_;
+    std::vector<timed> all_;
 };
 
 } // namespace load

@@ -160,7 +160,7 @@ void client::end_measuring(clock::time_point now)
         if (due < begin_)
             return;
         ++result_.unfinished;
-        add_latency(due, now - due);
+        add_latency(due, {now - due, now - due});
     };
     for (auto& one : all_) {
         if (one.busy)
@@ -173,11 +173,11 @@ void client::end_measuring(clock::time_point now)
     }
 }
 
-void client::add_latency(clock::time_point due, std::chrono::nanoseconds latency)
+void client::add_latency(clock::time_point due, const latency& took)
 {
-    result_.latency.add(nanoseconds(latency));
+    result_.took.add(took);
     if (missing_)
-        calm_.add(due, nanoseconds(latency));
+        calm_.add(due, took);
 }
 
 // Where it is time to. Returns when it will be again.
@@ -273,6 +273,7 @@ void client::on_event(connection& one)
 void client::finish(connection& one)
 {
     const auto now = clock::now();
+    one.times.read = now;
     one.times.came = now - one.coming.came().age();
     one.times.origin_took = one.coming.origin_took();
     const bool counts = phase_ == phase::measuring || (phase_ == phase::draining && chosen_.rate > 0);
@@ -281,7 +282,9 @@ void client::finish(connection& one)
         result_.bytes += one.coming.take_bytes();
     }
     if (counts && (chosen_.rate == 0 || one.times.due >= begin_)) {
-        add_latency(one.times.due, waited(one.times));
+        add_latency(one.times.due, latency_of(one.times));
+        if (!one.coming.came().is_known())
+            ++result_.unstamped;
         ++result_.statuses[one.coming.status()];
     }
     one.times.freed = one.times.came;
@@ -296,6 +299,12 @@ void client::finish(connection& one)
         return;
     if (chosen_.rate == 0)
         return start(one, now);
+    start_next(one);
+}
+
+// Open loop: what has waited longest for a connection.
+void client::start_next(connection& one)
+{
     if (backlog_.empty())
         return free_.push_back(&one);
     const auto due = backlog_.front();
@@ -309,10 +318,11 @@ void client::fail(connection& one)
     ++result_.errors;
     close(one);
     one.busy = false;
+    one.times.freed = clock::now();
     if (phase_ == phase::priming)
-        return start(one, clock::now());
+        return start(one, one.times.freed);
     if (chosen_.rate > 0)
-        free_.push_back(&one);
+        start_next(one);
     else if (phase_ != phase::draining && result_.errors <= 1000 + result_.requests / 10)
         start(one, clock::now());
 }

@@ -2,16 +2,16 @@
 //
 // Closed loop (no rate): a connection sends its next request when it has its answer. What comes out is capacity.
 // Open loop (a rate): request k is due at k / rate whatever happens to the others, and what it waits for a free
-// connection is part of its latency (bench/load/waited.hpp).
+// connection is part of its latency (bench/load/latency.hpp).
 #pragma once
 
 #include "bench/load/answer.hpp"
 #include "bench/load/calm.hpp"
 #include "bench/load/histogram.hpp"
+#include "bench/load/latency.hpp"
 #include "bench/load/missing_time.hpp"
 #include "bench/load/options.hpp"
 #include "bench/load/requests.hpp"
-#include "bench/load/waited.hpp"
 
 #include <chrono>
 #include <deque>
@@ -32,7 +32,8 @@ struct result
     std::uint64_t unfinished = 0;
     std::map<int, std::uint64_t> statuses;
     std::vector<std::uint64_t> cpu_nanoseconds; // of each watched process
-    histogram latency;
+    std::uint64_t unstamped = 0; // the kernel did not say when they came: they count until they were read
+    latencies took;
     std::optional<calm_latencies::summary> calm; // where it is known which moments were
     histogram lateness; // open loop: how much after its due time a request was sent; our own slowness shows here
 };
@@ -78,7 +79,8 @@ private:
     void begin_measuring(clock::time_point now);
     void end_measuring(clock::time_point now);
     std::size_t count_busy() const;
-    void add_latency(clock::time_point due, std::chrono::nanoseconds latency);
+    void add_latency(clock::time_point due, const latency& took);
+    void start_next(connection& one);
     clock::time_point look_at_cores(clock::time_point now);
 
     const options& chosen_;

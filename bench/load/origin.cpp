@@ -128,7 +128,7 @@ void origin::close(peer& one)
 bool origin::send_answer(peer& one)
 {
     if (one.sent == 0)
-        write_took(*one.answer, one.came.age());
+        write_took(*one.answer, one.last_came.age());
     while (one.sent < one.answer->size()) {
         const auto done = ::send(one.fd, one.answer->data() + one.sent, one.answer->size() - one.sent, MSG_NOSIGNAL);
         if (done < 0)
@@ -171,7 +171,7 @@ bool origin::on_event(peer& one)
 {
     char bytes[65536];
     for (;;) {
-        const auto got = receive(one.fd, bytes, sizeof bytes, 0, one.came);
+        const auto got = receive(one.fd, bytes, sizeof bytes, 0, one.last_came);
         if (got == 0 || (got < 0 && errno != EAGAIN))
             return false;
         if (got < 0)

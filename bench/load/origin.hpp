@@ -1,5 +1,5 @@
 // The origin behind every proxy of the benchmark, as lean as it can be: epoll, answers made beforehand, but for a field
-// that says how many nanoseconds after the request (the last of it) its answer left: X-Origin-Took. The last
+// that says how many nanoseconds after the last byte of the request its answer began to leave: X-Origin-Took. The last
 // segment of the path says which: /small 128 bytes, /large 64 KiB, /huge 10 MiB, anything else as small. Bodies of
 // requests are swallowed.
 #pragma once
@@ -33,7 +33,7 @@ private:
         int fd = -1;
         std::string in;             // a head that is not complete
         std::size_t swallowing = 0; // bytes of a request's body that are still to come
-        stamp came;                 // the last of what was read
+        stamp last_came;            // of what was read
         std::string* answer = nullptr;
         std::size_t sent = 0;
     };

@@ -37,12 +37,15 @@ void print(const result& said)
         comma = ", ";
     }
     std::printf("]");
-    print("latency_us", said.latency);
+    print("latency_us", said.took.waited);
+    print("until_read_us", said.took.until_read);
     if (said.calm) {
-        print("calm_latency_us", said.calm->latency);
+        print("calm_latency_us", said.calm->took.waited);
+        print("calm_until_read_us", said.calm->took.until_read);
         std::printf(", \"calm\": %.4f", said.calm->share);
     }
-    std::printf(", \"late_p99_us\": %.1f}\n", in_us(said.lateness.percentile(0.99)));
+    std::printf(", \"unstamped\": %llu, \"late_p99_us\": %.1f}\n", static_cast<unsigned long long>(said.unstamped),
+                in_us(said.lateness.percentile(0.99)));
     std::fflush(stdout);
 }
 

@@ -1,10 +1,12 @@
-// A clock of the kernel's, in nanoseconds: also those that std::chrono has no name for.
+// The clocks: one for all that is measured here, and any of the kernel's in nanoseconds.
 #pragma once
 
 #include <chrono>
 #include <ctime>
 
 namespace load {
+
+using clock = std::chrono::steady_clock;
 
 inline std::chrono::nanoseconds in_nanoseconds(const timespec& time)
 {

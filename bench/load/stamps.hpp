@@ -1,9 +1,11 @@
-// When bytes came, by the kernel's word: it stamps each segment as it arrives, however late somebody reads it. Stamps
-// are of the wall clock; how old one is, is what anybody wants to know.
+// When bytes came, by the kernel's word: it stamps each segment as it arrives, however late somebody reads it (before
+// Linux 5.18 a little before that: as it is handed to the receiving side). Stamps are of the wall clock; how old one
+// is, is what anybody wants to know.
 #pragma once
 
 #include "bench/load/read_clock.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <sys/socket.h>
@@ -11,11 +13,15 @@
 
 namespace load {
 
+using namespace std::chrono_literals;
+
 struct stamp
 {
-    std::chrono::nanoseconds when{0}; // 0: the kernel has not said
+    std::chrono::nanoseconds when{0};
 
-    std::chrono::nanoseconds age() const { return when.count() == 0 ? when : read_clock(CLOCK_REALTIME) - when; }
+    bool is_known() const { return when.count() != 0; }
+    // 0 where it is not known, or the clock has been set back.
+    std::chrono::nanoseconds age() const { return is_known() ? std::max(0ns, read_clock(CLOCK_REALTIME) - when) : 0ns; }
 };
 
 inline void ask_for_stamps(int fd)
@@ -32,7 +38,7 @@ inline void keep_stamping()
     ask_for_stamps(wanting);
 }
 
-// recv, and when the last of those bytes came.
+// recv, and when the last of those bytes came, where the kernel tells.
 inline ssize_t receive(int fd, char* at, std::size_t most, int flags, stamp& came)
 {
     iovec part{at, most};
@@ -45,9 +51,10 @@ inline ssize_t receive(int fd, char* at, std::size_t most, int flags, stamp& cam
     const auto got = ::recvmsg(fd, &message, flags);
     if (got <= 0)
         return got;
+    came = {};
     for (auto* each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
         timespec when{};
-        if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SO_TIMESTAMPNS)
+        if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_TIMESTAMPNS)
             continue;
         std::memcpy(&when, CMSG_DATA(each), sizeof when);
         came.when = in_nanoseconds(when);

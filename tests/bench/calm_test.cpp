@@ -86,14 +86,14 @@ TEST_CASE("calm: a request counts by the moment at which it was due, and the sha
     for (const auto& each : looks({0, 0, 0, 1000, 1000}))
         all.look_at_cores(each.when, each.missing);
     CHECK(all.next_look() == start + 5 * load::between_looks);
-    all.add(start, 1000);                                 // calm
-    all.add(start + load::between_looks - 1ns, 3000);     // calm
-    all.add(start + load::between_looks, 500'000);        // right before the pause
-    all.add(start + 2 * load::between_looks, 1'000'000);  // in it
-    all.add(start + 10 * load::between_looks, 1'000'000); // nobody looked any more
+    all.add(start, {1000ns, 1000ns});                                      // calm
+    all.add(start + load::between_looks - 1ns, {3000ns, 3000ns});          // calm
+    all.add(start + load::between_looks, {500'000ns, 500'000ns});          // right before the pause
+    all.add(start + 2 * load::between_looks, {1'000'000ns, 1'000'000ns});  // in it
+    all.add(start + 10 * load::between_looks, {1'000'000ns, 1'000'000ns}); // nobody looked any more
     const auto said = all.settle();
-    CHECK(said.latency.total() == 2);
-    CHECK(said.latency.largest() == 3000);
+    CHECK(said.took.waited.total() == 2);
+    CHECK(said.took.waited.largest() == 3000);
     CHECK(said.share == doctest::Approx(0.4));
 }
 
