@@ -39,7 +39,7 @@ SCENARIOS = [
     Scenario("large", "64 KiB answers", {"path": "/large"}, peers=("floor", *PROXIES), quick=True, targets={"haproxy": 0.9}),
     Scenario("huge", "10 MiB answers, 8 clients", {"path": "/huge", "connections": 8}, peers=("floor", *PROXIES), answer_bytes=10 << 20),
     Scenario("connections", "a connection a request", {"close": True}, quick=True, targets={"nginx": 0.85}),
-    Scenario("clients", "1,000 busy clients", {"connections": 1000}, close=True, quick=True, targets={"nginx": 0.7}),
+    Scenario("clients", "1,000 busy clients", {"connections": 1000}, peers=LIMITERS, close=True, quick=True, targets={"nginx": 0.7}),
     Scenario("idle-1000", "64 busy clients beside 1,000 idle ones", {"idle": 1000}),
     Scenario("idle-10000", "64 busy clients beside 10,000 idle ones", {"idle": 10000}, Setting(clients=10_200)),
     Scenario("limited", "two limits by API key, 10,000 keys, all allowed", KEYS, Setting(limits="allow"), peers=("floor", *LIMITERS), quick=True, close=True,
