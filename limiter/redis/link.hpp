@@ -165,6 +165,13 @@ private:
     void end_sending();
     task<void> send_rest();
 
+    task<void> read_replies();
+    bool receive(std::string_view bytes);
+    bool is_message(const reply& said) const;
+    void fail_all();
+    void close(std::string_view why);
+
+    // How it comes by its connection (link_connection.cpp).
     task<void> run();
     task<bool> connect();
     task<bool> reach(int family, const sockaddr* to, socklen_t size);
@@ -174,8 +181,10 @@ private:
     void lift_limit();
     task<void> log_in();
     task<bool> is_accepted(std::string command, std::string what);
-    task<void> read_replies();
-    bool receive(std::string_view bytes);
+    task<void> pause(std::chrono::microseconds time);
+    std::chrono::microseconds backoff();
+    std::chrono::microseconds spread(std::chrono::microseconds time);
+
     // With TLS (link_tls.cpp).
     task<bool> shake_hands(steady_time until);
     task<bool> exchange_hellos();
@@ -183,12 +192,6 @@ private:
     std::string& encrypted();
     bool receive_encrypted(std::string_view bytes);
     void hear_last_words();
-    bool is_message(const reply& said) const;
-    void fail_all();
-    void close(std::string_view why);
-    task<void> pause(std::chrono::microseconds time);
-    std::chrono::microseconds backoff();
-    std::chrono::microseconds spread(std::chrono::microseconds time);
 
     steady_time next_alarm();
     task<void> keep_time();
