@@ -205,7 +205,16 @@ TEST_CASE("load beside the origin, in one thread: every request is answered, and
         CHECK(said.calm->took.waited.total() <= 300); // 20 ms and four times that are half of the time
         CHECK(said.calm->share == static_cast<double>(said.calm->took.waited.total()) / 400);
     }
-    // Half of all requests are asked about, so that a machine that pauses now and then does not decide.
+    // 2 ms that somebody else took are in what the load saw, and not in what the proxy is charged for. Half of all
+    // requests are asked about, so that a machine that pauses now and then does not decide.
+    const auto check_not_charged = [](load::client& client) {
+        REQUIRE(client.connect_all());
+        const auto said = client.run();
+        CHECK(said.took.waited.total() == 40);
+        CHECK(said.took.waited.percentile(0.5) < 1'000'000);
+        CHECK(said.took.until_read.percentile(0.5) >= 2'000'000);
+        CHECK(said.unstamped < 20);
+    };
     SUBCASE("answers that lie unread are not slow")
     {
         chosen.rate = 200;
@@ -215,12 +224,7 @@ TEST_CASE("load beside the origin, in one thread: every request is answered, and
                 std::this_thread::sleep_for(2ms); // the answer has come meanwhile, and requests are due
             return served;
         });
-        REQUIRE(client.connect_all());
-        const auto said = client.run();
-        CHECK(said.took.waited.total() == 40);
-        CHECK(said.took.waited.percentile(0.5) < 1'000'000);
-        CHECK(said.took.until_read.percentile(0.5) >= 2'000'000);
-        CHECK(said.unstamped < 20);
+        check_not_charged(client);
     }
     SUBCASE("what the origin takes is not the proxy's")
     {
@@ -231,12 +235,7 @@ TEST_CASE("load beside the origin, in one thread: every request is answered, and
                 std::this_thread::sleep_for(2ms); // the origin has other things to do
             return serve();
         });
-        REQUIRE(client.connect_all());
-        const auto said = client.run();
-        CHECK(said.took.waited.total() == 40);
-        CHECK(said.took.waited.percentile(0.5) < 1'000'000);
-        CHECK(said.took.until_read.percentile(0.5) >= 2'000'000);
-        CHECK(said.unstamped < 20);
+        check_not_charged(client);
     }
     SUBCASE("where a core that is to be filled is idle: no moment is calm")
     {
