@@ -1,5 +1,5 @@
 // How much one request may be asked about. The limiter and the gateway keep room for exactly so much, so that judging
-// needs no memory of its own; gateway/runtime.cpp holds these numbers to theirs.
+// needs no memory of its own; gateway/compiled/config.cpp holds these numbers to theirs.
 #pragma once
 
 #include <cstddef>

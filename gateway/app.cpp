@@ -1,7 +1,7 @@
 #include "gateway/app.hpp"
 
-#include "gateway/listener.hpp"
 #include "gateway/load_configuration.hpp"
+#include "gateway/request/listener.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -34,7 +34,7 @@ app::app(config::gateway_config config)
 {
     const auto signals = handled_signals();
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    setup_ = make_runtime(std::move(config), stores_, clock_.now());
+    setup_ = compile_config(std::move(config), stores_, clock_.now());
     load_snapshots();
     metrics_.watch(stores_);
     log_.use(setup_->config.log.access.path);
@@ -150,7 +150,7 @@ void app::check_room(const config::gateway_config& next) const
 void app::reload(config::gateway_config config)
 {
     check_room(config);
-    setup_ = make_runtime(std::move(config), stores_, clock_.now());
+    setup_ = compile_config(std::move(config), stores_, clock_.now());
     metrics_.watch(stores_);
     try {
         log_.use(setup_->config.log.access.path);

@@ -1,16 +1,16 @@
-// Builds and owns everything: stores, runtime, workers, the logs' writer, the operators' listener. Answers signals:
-// TERM and INT drain, HUP reloads, USR1 reopens the access log, a second TERM ends at once.
+// Builds and owns everything: stores, compiled_config, workers, the logs' writer, the operators' listener. Answers
+// signals: TERM and INT drain, HUP reloads, USR1 reopens the access log, a second TERM ends at once.
 #pragma once
 
 #include "config/model.hpp"
-#include "gateway/admin.hpp"
+#include "gateway/admin/admin.hpp"
+#include "gateway/admin/metrics.hpp"
 #include "gateway/clock.hpp"
-#include "gateway/log_writer.hpp"
-#include "gateway/metrics.hpp"
-#include "gateway/runtime.hpp"
-#include "gateway/store_health.hpp"
+#include "gateway/compiled/config.hpp"
+#include "gateway/log/log_writer.hpp"
+#include "gateway/stores/store_health.hpp"
 #include "gateway/worker.hpp"
-#include "limiter/snapshot.hpp"
+#include "limiter/memory/snapshot.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -54,7 +54,7 @@ private:
 
     gateway_clock clock_;
     store_map stores_;
-    std::shared_ptr<const runtime> setup_;
+    std::shared_ptr<const compiled_config> setup_;
     log_writer log_;
     store_health health_;
     std::vector<std::unique_ptr<worker>> workers_;

@@ -1,8 +1,8 @@
 #include "gateway/load_configuration.hpp"
 
 #include "config/not_built.hpp"
-#include "gateway/credentials.hpp"
-#include "gateway/runtime.hpp"
+#include "gateway/compiled/config.hpp"
+#include "gateway/compiled/credentials.hpp"
 
 #include <exception>
 

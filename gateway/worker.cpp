@@ -1,9 +1,9 @@
 #include "gateway/worker.hpp"
 
-#include "gateway/listener.hpp"
-#include "gateway/session.hpp"
-#include "gateway/shared_store.hpp"
-#include "gateway/upstream.hpp"
+#include "gateway/request/listener.hpp"
+#include "gateway/request/session.hpp"
+#include "gateway/stores/shared_store.hpp"
+#include "gateway/upstream/upstream.hpp"
 
 #include <boost/smart_ptr/make_local_shared.hpp>
 
@@ -42,8 +42,8 @@ struct worker::session_list
     boost::intrusive::list<session, boost::intrusive::constant_time_size<false>> all;
 };
 
-worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log,
-               store_health& health)
+worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const compiled_config> setup,
+               log_writer& log, store_health& health)
     : number_(number), clock_(clock), ticker_(reactor_), health_(health), sessions_(std::make_unique<session_list>()),
       access_(log)
 {
@@ -130,7 +130,7 @@ boost::local_shared_ptr<upstream> worker::upstream_of(const exchange& x)
 }
 
 // Those that are open, when nothing about the upstream has changed.
-boost::local_shared_ptr<upstream> worker::connections_to(const ready_upstream& wanted)
+boost::local_shared_ptr<upstream> worker::connections_to(const compiled_upstream& wanted)
 {
     for (const auto& known : upstreams_) {
         if (known && known->name() == wanted.name && known->config() == *wanted.config)
@@ -139,7 +139,7 @@ boost::local_shared_ptr<upstream> worker::connections_to(const ready_upstream& w
     return boost::make_local_shared<upstream>(*this, wanted.name, *wanted.config);
 }
 
-std::shared_ptr<shared_store> worker::store_of(const exchange& x, const ready_chain& chain) const
+std::shared_ptr<shared_store> worker::store_of(const exchange& x, const compiled_chain& chain) const
 {
     if (x.setup == setup_) [[likely]]
         return shared_stores_[chain.shared_number];
@@ -151,7 +151,7 @@ std::shared_ptr<shared_store> worker::store_of(const exchange& x, const ready_ch
 }
 
 // The connection that is open, when nothing about the store has changed.
-std::shared_ptr<shared_store> worker::store_for(const ready_shared_store& wanted)
+std::shared_ptr<shared_store> worker::store_for(const compiled_shared_store& wanted)
 {
     for (const auto& known : shared_stores_) {
         if (known->name() == wanted.name && known->config() == *wanted.config)
@@ -226,7 +226,7 @@ task<void> worker::tick()
     }
 }
 
-void worker::adopt(std::shared_ptr<const runtime> next)
+void worker::adopt(std::shared_ptr<const compiled_config> next)
 {
     std::vector<boost::local_shared_ptr<upstream>> reached;
     for (const auto& wanted : next->upstreams)
@@ -249,7 +249,7 @@ void worker::adopt(std::shared_ptr<const runtime> next)
     access_.use(setup_->config.log.access);
 }
 
-void worker::use(std::shared_ptr<const runtime> next)
+void worker::use(std::shared_ptr<const compiled_config> next)
 {
     reactor_.post([this, next = std::move(next)]() mutable { adopt(std::move(next)); });
 }

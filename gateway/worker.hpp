@@ -1,14 +1,14 @@
 // One thread, one event loop, and what they own: listeners' sockets, sessions, deadlines, spare exchanges, counters.
-// Nothing here is shared but the immutable runtime and the stores' shards.
+// Nothing here is shared but the immutable compiled_config and the stores' shards.
 #pragma once
 
-#include "gateway/access_log.hpp"
+#include "gateway/admin/worker_metrics.hpp"
 #include "gateway/buffer_pool.hpp"
 #include "gateway/clock.hpp"
+#include "gateway/compiled/config.hpp"
 #include "gateway/counter.hpp"
-#include "gateway/exchange.hpp"
-#include "gateway/runtime.hpp"
-#include "gateway/worker_metrics.hpp"
+#include "gateway/log/access_log.hpp"
+#include "gateway/request/exchange.hpp"
 #include "limiter/io/deadline.hpp"
 #include "limiter/io/kernel_pipe.hpp"
 #include "limiter/io/name_resolver.hpp"
@@ -46,7 +46,7 @@ struct worker_counters
 class worker
 {
 public:
-    worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const runtime> setup, log_writer& log,
+    worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const compiled_config> setup, log_writer& log,
            store_health& health);
     ~worker();
 
@@ -63,7 +63,7 @@ public:
     http::address_texts& address_texts() { return address_texts_; }
 
     // Only on the worker's own thread, or before it runs.
-    const std::shared_ptr<const runtime>& setup() const { return setup_; }
+    const std::shared_ptr<const compiled_config>& setup() const { return setup_; }
     void add_listener(std::unique_ptr<listener> l);
     std::unique_ptr<exchange> take_exchange();
     void give_back(std::unique_ptr<exchange> x);
@@ -81,13 +81,13 @@ public:
     // The connections of the upstream that the request's route leads to; not for an echo.
     boost::local_shared_ptr<upstream> upstream_of(const exchange& x);
     // Where the chain's counters are, when they are in Redis; null when that is no longer configured.
-    std::shared_ptr<shared_store> store_of(const exchange& x, const ready_chain& chain) const;
+    std::shared_ptr<shared_store> store_of(const exchange& x, const compiled_chain& chain) const;
     deadline_list& watch_list() { return watch_list_; }
 
     // From any thread.
     void start_thread();
     void join();
-    void use(std::shared_ptr<const runtime> next);
+    void use(std::shared_ptr<const compiled_config> next);
     // Stops accepting; idle clients are let go, the others finish their request.
     void drain();
     void stop();
@@ -95,9 +95,9 @@ public:
 
 private:
     task<void> tick();
-    boost::local_shared_ptr<upstream> connections_to(const ready_upstream& wanted);
-    std::shared_ptr<shared_store> store_for(const ready_shared_store& wanted);
-    void adopt(std::shared_ptr<const runtime> next);
+    boost::local_shared_ptr<upstream> connections_to(const compiled_upstream& wanted);
+    std::shared_ptr<shared_store> store_for(const compiled_shared_store& wanted);
+    void adopt(std::shared_ptr<const compiled_config> next);
     void renew_slots();
 
     unsigned number_;
@@ -107,10 +107,10 @@ private:
     deadlines deadlines_;
     deadline_list& watch_list_ = deadlines_.list_for(std::chrono::seconds{1});
     name_resolver names_; // tells reactor_ what it finds, so it goes first
-    std::shared_ptr<const runtime> setup_;
+    std::shared_ptr<const compiled_config> setup_;
     std::vector<std::unique_ptr<listener>> listeners_;
-    std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the runtime's number; null: an echo
-    std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the runtime's number
+    std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the compiled_config's number; null: an echo
+    std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the compiled_config's number
     store_health& health_;
     std::chrono::steady_clock::time_point renewed_{};
     std::vector<std::unique_ptr<exchange>> spare_;

@@ -7,7 +7,7 @@
 //   3. what two threads decide against one (target: at least 1.8).
 // `bench_limiter --ratios` prints these (script/bench --micro); `--growth KEYS` prints how a decision's time grows with
 // keys and rules, as JSON for bench/run; without either it is Google Benchmark's table.
-#include "limiter/memory_store.hpp"
+#include "limiter/memory/memory_store.hpp"
 
 #include <benchmark/benchmark.h>
 #include <boost/unordered/unordered_flat_map.hpp>

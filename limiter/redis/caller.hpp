@@ -2,8 +2,8 @@
 // have, of another node, of the next master; all within the time of one command. What came of it is a `trouble`.
 #pragma once
 
-#include "limiter/redis/error_class.hpp"
-#include "limiter/redis/link_source.hpp"
+#include "limiter/redis/client/error_class.hpp"
+#include "limiter/redis/client/link_source.hpp"
 #include "limiter/redis/scripts.hpp"
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "limiter/redis/correct_call.hpp"
 
 #include "limiter/core/calendar.hpp"
-#include "limiter/memory_store_parts.hpp"
+#include "limiter/memory/memory_store_parts.hpp"
 #include "limiter/redis/call_reply.hpp"
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "limiter/redis/key_value.hpp"
 
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "limiter/redis/fingerprint.hpp"
 
 #include <algorithm>

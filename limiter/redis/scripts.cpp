@@ -1,6 +1,6 @@
 #include "limiter/redis/scripts.hpp"
 
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 
 #include <openssl/sha.h>
 

@@ -2,7 +2,7 @@
 // No I/O.
 #pragma once
 
-#include "limiter/redis/slots.hpp"
+#include "limiter/redis/client/slots.hpp"
 #include "limiter/store.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // reserves its part at the same time; when all admit, what was reserved is confirmed, otherwise given back. Whoever
 // does neither, because it died, has reserved in vain: later calls give that back. Nobody waits for the second step,
 // except where a refusal is counted.
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "limiter/redis/store.hpp"
 
 #include <algorithm>

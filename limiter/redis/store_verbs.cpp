@@ -1,6 +1,6 @@
 // What operators ask of one key: its value is read, changed here by the arithmetic of limiter/core, and put back if
 // nobody was faster.
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "limiter/redis/store.hpp"
 
 #include <algorithm>

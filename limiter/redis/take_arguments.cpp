@@ -1,5 +1,5 @@
 // Writes calls of take.lua and take_each.lua.
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "limiter/redis/take_each_call.hpp"
 
 #include <algorithm>

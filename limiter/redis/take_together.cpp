@@ -1,6 +1,6 @@
 #include "limiter/redis/take_together.hpp"
 
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The two shapes of a line, without a gateway.
-#include "gateway/access_log.hpp"
+#include "gateway/log/access_log.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "gateway/log_writer.hpp"
+#include "gateway/log/log_writer.hpp"
 #include "tests/admin/support.hpp"
 
 #include <doctest/doctest.h>

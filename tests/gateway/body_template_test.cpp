@@ -1,5 +1,5 @@
 // An operator's own body of a refusal: where values go, and that none of them can break out of the body's language.
-#include "gateway/body_template.hpp"
+#include "gateway/answers/body_template.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // What is told of quotas, byte by byte, without a gateway around it (behaviours §5).
-#include "gateway/exchange.hpp"
-#include "gateway/explain.hpp"
-#include "gateway/limit_fields.hpp"
-#include "gateway/refusal_body.hpp"
+#include "gateway/answers/explain.hpp"
+#include "gateway/answers/limit_fields.hpp"
+#include "gateway/answers/refusal_body.hpp"
+#include "gateway/request/exchange.hpp"
 
 #include <doctest/doctest.h>
 
@@ -85,7 +85,7 @@ public:
     std::string body(const config::answers_config& answers, std::optional<std::uint64_t> wait) const
     {
         http::byte_buffer out;
-        append_refusal_body(out, ready_answers(answers), limit, static_cast<unsigned>(answers.status), wait);
+        append_refusal_body(out, compiled_answers(answers), limit, static_cast<unsigned>(answers.status), wait);
         return std::string(out.view());
     }
     std::string explanation() const
@@ -99,7 +99,7 @@ public:
 
 private:
     std::deque<limiter::rule> rules_;
-    std::deque<ready_rule> ready_;
+    std::deque<rule_text> ready_;
 };
 
 const auto minute = rule("minute", 60, 1min);

@@ -1,7 +1,7 @@
 // Stopping at the worst moment: the worker's timer has just expired, its completion is queued behind the order to stop
 // and can no longer be cancelled. The event loop must run out of work all the same.
-#include "gateway/log_writer.hpp"
-#include "gateway/store_health.hpp"
+#include "gateway/log/log_writer.hpp"
+#include "gateway/stores/store_health.hpp"
 #include "gateway/worker.hpp"
 #include "tests/gateway/support.hpp"
 
@@ -18,7 +18,7 @@ TEST_CASE("a worker told to stop when its timer has expired stops")
     gateway_clock clock;
     log_writer log;
     store_health health;
-    worker w(0, clock, std::make_shared<runtime>(), log, health);
+    worker w(0, clock, std::make_shared<compiled_config>(), log, health);
     std::atomic<bool> ended{false};
     w.sockets().post([&] {
         std::this_thread::sleep_for(150ms); // the fault itself: the loop is late by more than a tick

@@ -6,7 +6,7 @@
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/http/target.hpp"
-#include "gateway/http/upstream_pool.hpp"
+#include "gateway/upstream/pool.hpp"
 
 #include <doctest/doctest.h>
 

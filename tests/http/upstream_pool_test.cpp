@@ -1,4 +1,4 @@
-#include "gateway/http/upstream_pool.hpp"
+#include "gateway/upstream/pool.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The index of one shard, driven with hashes that crowd: lines overflow into the next ones, round the end too.
-#include "limiter/key_table.hpp"
+#include "limiter/memory/key_table.hpp"
 #include "tests/support/rules.hpp"
 
 #include <doctest/doctest.h>

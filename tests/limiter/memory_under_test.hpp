@@ -1,7 +1,7 @@
 // The memory store behind the contract.
 #pragma once
 
-#include "limiter/memory_store.hpp"
+#include "limiter/memory/memory_store.hpp"
 #include "tests/contract/limiter_under_test.hpp"
 
 #include <map>

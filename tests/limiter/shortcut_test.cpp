@@ -1,6 +1,6 @@
 // A known key alone in its chain is decided in one look. A chain over two keys never is: beside a second key that
 // admits everything, the same requests must be told the same.
-#include "limiter/memory_store.hpp"
+#include "limiter/memory/memory_store.hpp"
 #include "tests/support/schedule.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "limiter/snapshot.hpp"
+#include "limiter/memory/snapshot.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Variants of a group: one key, judged in other numbers when its plan is another. Changing over neither forgets nor
 // forgives.
-#include "limiter/snapshot.hpp"
+#include "limiter/memory/snapshot.hpp"
 #include "tests/support/rules.hpp"
 
 #include <doctest/doctest.h>

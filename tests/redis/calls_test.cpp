@@ -1,6 +1,6 @@
 // Calls of the scripts, one case at a time: their size, what they leave behind, and what they make of the unexpected.
-#include "limiter/redis/command.hpp"
-#include "limiter/redis/error_class.hpp"
+#include "limiter/redis/client/command.hpp"
+#include "limiter/redis/client/error_class.hpp"
 #include "tests/redis/redis_under_test.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // Names of keys: no two pairs of group and principal meet, and nothing a client writes matters to Redis.
-#include "limiter/redis/error_class.hpp"
+#include "limiter/redis/client/error_class.hpp"
 #include "limiter/redis/redis_key.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #include "tests/redis/redis_under_test.hpp"
 
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "limiter/redis/fingerprint.hpp"
 #include "limiter/redis/redis_key.hpp"
 

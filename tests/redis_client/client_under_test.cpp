@@ -1,6 +1,6 @@
 #include "tests/redis_client/client_under_test.hpp"
 
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 // The asynchronous client behind the contract: one event loop, run until each question is answered.
 #pragma once
 
-#include "limiter/redis/sentinel.hpp"
+#include "limiter/redis/client/sentinel.hpp"
 #include "limiter/redis/store.hpp"
 #include "tests/contract/limiter_under_test.hpp"
 #include "tests/support/redis_server.hpp"

@@ -1,5 +1,5 @@
 // Chains over keys in several slots: reserve, then confirm or give back; and whoever died in between.
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "tests/limiter/memory_under_test.hpp"
 #include "tests/redis_client/cluster_client.hpp"
 

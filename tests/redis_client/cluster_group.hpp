@@ -1,7 +1,7 @@
 // A Redis Cluster of real servers: masters with the slots spread over them, replicas, ports and folders of their own.
 #pragma once
 
-#include "limiter/redis/cluster.hpp"
+#include "limiter/redis/client/cluster.hpp"
 #include "tests/redis_client/client_under_test.hpp"
 #include "tests/support/redis_server.hpp"
 

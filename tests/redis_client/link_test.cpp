@@ -1,5 +1,5 @@
 // The connection to Redis under faults: real servers where one can be made to misbehave, a scripted one where not.
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "tests/redis_client/client_under_test.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // A primary, its replicas and three sentinels, all real, on ports and in folders of their own.
 #pragma once
 
-#include "limiter/redis/sentinel.hpp"
+#include "limiter/redis/client/sentinel.hpp"
 #include "tests/redis_client/client_under_test.hpp"
 #include "tests/support/redis_server.hpp"
 

@@ -1,7 +1,7 @@
 // Hash slots: known ones, those that a real server computes, and what nodes say of them.
+#include "limiter/redis/client/slots.hpp"
 #include "limiter/redis/redis_key.hpp"
 #include "limiter/redis/slot_groups.hpp"
-#include "limiter/redis/slots.hpp"
 #include "tests/redis_client/sentinel_group.hpp"
 
 #include <doctest/doctest.h>

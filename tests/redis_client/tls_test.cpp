@@ -1,5 +1,5 @@
 // The link inside TLS, against a real redis-server with certificates that the test makes.
-#include "limiter/redis/command.hpp"
+#include "limiter/redis/client/command.hpp"
 #include "tests/redis_client/client_under_test.hpp"
 #include "tests/support/certificates.hpp"
 

@@ -1,0 +1,46 @@
+// Everything /metrics shows: the workers' own counters added up when somebody asks, and the state of the stores.
+// docs/operations.md lists the names.
+#pragma once
+
+#include "gateway/compiled/config.hpp"
+#include "gateway/counter.hpp"
+#include "gateway/worker.hpp"
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headgate {
+
+class log_writer;
+
+class gateway_metrics final : public prometheus::Collectable
+{
+public:
+    gateway_metrics(const std::vector<std::unique_ptr<worker>>& workers, const log_writer& log)
+        : workers_(workers), log_(log)
+    {}
+
+    // After every (re)load; stores are never taken away.
+    void watch(const store_map& stores);
+
+    // Written by the thread that reloads.
+    counter reloads;
+    counter refused_reloads;
+
+    // From any thread, once the workers have been made.
+    std::vector<prometheus::MetricFamily> Collect() const override;
+
+private:
+    const std::vector<std::unique_ptr<worker>>& workers_;
+    const log_writer& log_;
+    mutable std::mutex lock_;
+    std::vector<std::pair<std::string, const limiter::memory_store*>> stores_;
+};
+
+} // namespace headgate

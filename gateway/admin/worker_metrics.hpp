@@ -1,0 +1,107 @@
+// What one worker counts by route, rule and upstream. The tables are made when a configuration is adopted, so that a
+// request only adds to numbers in place. Label values are configured names only: no client can make one (O7).
+#pragma once
+
+#include "gateway/compiled/config.hpp"
+#include "gateway/counter.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace headgate {
+
+struct exchange;
+
+// Upper bounds of the duration histogram.
+inline constexpr std::array<std::int64_t, 14> duration_bounds_us{500,       1'000,     2'500,     5'000,     10'000,
+                                                                 25'000,    50'000,    100'000,   250'000,   500'000,
+                                                                 1'000'000, 2'500'000, 5'000'000, 10'000'000};
+
+struct route_counters
+{
+    std::array<counter, 6> answers; // by status class; [0]: none was sent
+    std::array<counter, duration_bounds_us.size() + 1> durations;
+    counter duration_sum_us;
+    counter delayed;
+    using by_rule = std::map<std::string, counter, std::less<>>;
+    by_rule refused;
+    by_rule shadow_refused; // by a shadow rule that let the request pass
+    // The same for the rules of the configuration in force, by the rule: nearly all that refuse are among them.
+    std::vector<std::pair<const limiter::rule*, counter*>> by_known_rule;
+
+    counter* of_rule(const limiter::rule& refusing);
+};
+
+struct upstream_counters
+{
+    counter open, idle, waiting; // as of the worker's last tick
+    counter failures;
+};
+
+struct shared_store_counters
+{
+    counter decisions;        // asked of it
+    counter failures;         // questions that came to nothing, whatever they were
+    counter lost_corrections; // refunds and settled costs among them
+    counter is_ready;         // 1: connected and answering, as of the worker's last tick
+    counter timeouts, reconnects, late_replies, conversions, errors;
+    counter redirections, lost_reservations; // on a cluster
+};
+
+class worker_metrics
+{
+public:
+    // On the worker's thread, or before it runs. What is no longer configured is forgotten.
+    void adopt(const compiled_config& next);
+    void count(const exchange& x, std::chrono::microseconds took);
+    upstream_counters& of_upstream(std::string_view name);
+    shared_store_counters& of_store(std::string_view name);
+
+    // From any thread: visit(name, counters) for each.
+    template <class Visit>
+    void each_route(Visit visit) const
+    {
+        std::lock_guard guard(lock_);
+        visit(std::string_view(no_route), unrouted_);
+        for (const auto& [name, counters] : routes_)
+            visit(std::string_view(name), counters);
+    }
+    template <class Visit>
+    void each_upstream(Visit visit) const
+    {
+        std::lock_guard guard(lock_);
+        for (const auto& [name, counters] : upstreams_)
+            visit(std::string_view(name), counters);
+    }
+    template <class Visit>
+    void each_store(Visit visit) const
+    {
+        std::lock_guard guard(lock_);
+        for (const auto& [name, counters] : stores_)
+            visit(std::string_view(name), counters);
+    }
+    static constexpr const char* no_route = "(none)"; // malformed, or nothing is configured for it
+
+private:
+    route_counters& of_route(const exchange& x);
+
+    mutable std::mutex lock_; // over the shape of the tables; only the worker's thread changes it
+    std::map<std::string, route_counters, std::less<>> routes_;
+    std::map<std::string, upstream_counters, std::less<>> upstreams_;
+    std::map<std::string, shared_store_counters, std::less<>> stores_;
+    route_counters unrouted_;
+    upstream_counters forgotten_; // of a configuration that has been replaced
+    shared_store_counters forgotten_store_;
+    const compiled_config* adopted_ = nullptr; // the one that by_number_ is for
+    std::vector<route_counters*> by_number_;   // as the compiled_config's routes
+};
+
+} // namespace headgate

@@ -1,0 +1,68 @@
+#include "gateway/answers/explain.hpp"
+
+#include "config/choices.hpp"
+#include "gateway/answers/limit_fields.hpp"
+#include "gateway/request/exchange.hpp"
+
+namespace headgate {
+
+namespace {
+
+// Seconds with three decimals, rounded up; operators look closer than clients do.
+void append_seconds(http::byte_buffer& out, limiter::microseconds t)
+{
+    const auto milliseconds = (static_cast<std::uint64_t>(t.count()) + 999) / 1000;
+    const auto rest = milliseconds % 1000;
+    out.append_number(milliseconds / 1000);
+    out.append(rest < 10 ? ".00" : rest < 100 ? ".0" : ".");
+    out.append_number(rest);
+}
+
+std::string_view verdict_of(const limiter::rule& rule, const limiter::decision& said)
+{
+    if (said.admitted)
+        return "passed";
+    return rule.shadow ? "shadow_refused" : "refused";
+}
+
+void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_text* ready,
+                 const limiter::decision& said)
+{
+    out.append("rule=");
+    append_sf_string(out, rule.name);
+    if (ready != nullptr) {
+        out.append("; chain=");
+        append_sf_string(out, ready->chain);
+    }
+    out.append("; algorithm=", config::name_of(rule.kind), "; limit=");
+    out.append_number(said.limit);
+    out.append("; remaining=");
+    out.append_number(said.remaining);
+    out.append("; verdict=", verdict_of(rule, said));
+    if (!said.admitted) {
+        out.append("; retry_after=");
+        if (said.retry_after == limiter::never)
+            out.append("never");
+        else
+            append_seconds(out, said.retry_after);
+    }
+    if (said.reset_after >= limiter::microseconds{0}) {
+        out.append("; reset_after=");
+        append_seconds(out, said.reset_after);
+    }
+}
+
+} // namespace
+
+void append_explanation(http::byte_buffer& out, const limit_outcome& limit)
+{
+    std::string_view before = "X-RateLimit-Explain: ";
+    for (std::size_t i = 0; i < limit.count; ++i) {
+        out.append(std::exchange(before, ", "));
+        append_item(out, *limit.rules[i], limit.ready[i], limit.decisions[i]);
+    }
+    if (limit.count > 0)
+        out.append("\r\n");
+}
+
+} // namespace headgate

@@ -1,0 +1,82 @@
+#include "gateway/answers/refusal_body.hpp"
+
+#include "gateway/answers/limit_fields.hpp"
+#include "gateway/http/errors.hpp"
+#include "gateway/request/exchange.hpp"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace headgate {
+
+namespace {
+
+void append_violated(http::byte_buffer& out, const limit_outcome& limit)
+{
+    std::string_view before = "\"";
+    for (std::size_t i = 0; i < limit.count; ++i) {
+        if (limit.decisions[i].admitted || limit.rules[i]->shadow)
+            continue;
+        out.append(std::exchange(before, ", \""), limit.rules[i]->name, '"'); // nothing to escape: config's check_name
+    }
+}
+
+void append_problem(http::byte_buffer& out, const limit_outcome& limit, std::uint64_t status)
+{
+    if (find_refusing_rule(limit) == no_rule) { // no quota is exceeded: an operator has blocked the key
+        out.append(R"({"type":"urn:headgate:error:blocked","title":"Blocked for now","status":)", http::decimal{status},
+                   "}\n");
+        return;
+    }
+    constexpr std::string_view used_up = R"(quota-exceeded","title":"Request quota exceeded","status":)",
+                               reduced =
+                                   R"(temporary-reduced-capacity","title":"Temporarily reduced capacity","status":)";
+    out.append(R"({"type":"https://iana.org/assignments/http-problem-types#)", limit.degraded ? reduced : used_up,
+               http::decimal{status}, ",\"violated-policies\":[");
+    append_violated(out, limit);
+    out.append("]}\n");
+}
+
+// A value of a template that was put together from a number.
+struct number_text
+{
+    explicit number_text(std::uint64_t number)
+        : size(static_cast<std::size_t>(std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr -
+                                        digits.data()))
+    {}
+    std::string_view view() const { return {digits.data(), size}; }
+
+    std::array<char, 20> digits;
+    std::size_t size;
+};
+
+// Of several rules that refused, the one that keeps the client waiting longest is named: the others pass before it.
+void append_own_body(http::byte_buffer& out, const body_template& body, const limit_outcome& limit,
+                     std::optional<std::uint64_t> wait)
+{
+    const number_text seconds(wait.value_or(0));
+    body_template::values known{.rule = "blocked", .limit = "-", .wait = wait ? seconds.view() : "-"};
+    const auto i = find_refusing_rule(limit);
+    if (i == no_rule) // an operator's block has neither
+        return body.append_to(out, known);
+    const auto* ready = limit.ready[i];
+    const number_text count(limit.rules[i]->count);
+    const bool in_words = ready != nullptr && ready->rule == limit.rules[i];
+    known.rule = limit.rules[i]->name;
+    known.limit = in_words ? std::string_view(ready->limit_words) : count.view();
+    body.append_to(out, known);
+}
+
+} // namespace
+
+void append_refusal_body(http::byte_buffer& out, const compiled_answers& answers, const limit_outcome& limit,
+                         unsigned status, std::optional<std::uint64_t> wait)
+{
+    if (answers.body)
+        append_own_body(out, *answers.body, limit, wait);
+    else
+        append_problem(out, limit, status);
+}
+
+} // namespace headgate

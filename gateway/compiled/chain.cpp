@@ -1,0 +1,291 @@
+#include "gateway/compiled/chain.hpp"
+
+#include "config/summary.hpp"
+#include "gateway/answers/limit_fields.hpp"
+#include "limiter/redis/packed_group.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace headgate {
+
+namespace {
+
+using rule_list = std::vector<const config::rule_config*>;
+
+// Empty when some rule's cost depends on the request, or is put right when it has ended.
+std::vector<std::uint64_t> plain_costs(const std::vector<rule_terms>& terms)
+{
+    std::vector<std::uint64_t> costs;
+    for (const auto& rule : terms) {
+        const bool plain = !rule.is_settled_later(nullptr) && (!rule.cost || rule.cost->fixed);
+        if (!plain)
+            return {};
+        costs.push_back(rule.cost ? *rule.cost->fixed : 1);
+    }
+    return costs;
+}
+
+rule_text tell_rule(const config::rule_config& rule, const config::limit_value& limit, const limiter::rule& numbers)
+{
+    auto shown = rule; // with the limit of the plan
+    shown.limit = limit;
+    shown.rule = numbers;
+    rule_text told{.unit = rule.unit, .limit_words = config::limit_in_words(shown)};
+    http::byte_buffer text;
+    append_sf_string(text, numbers.name);
+    told.quoted_name_size = text.size();
+    text.clear();
+    append_policy(text, numbers, rule.unit);
+    told.policy = text.view();
+    return told;
+}
+
+// The rules in the numbers that hold for one plan and, if it is not null, one value of the key.
+struct chosen_rules
+{
+    std::vector<limiter::rule> rules;
+    std::vector<rule_terms> terms;
+    std::vector<rule_text> told;
+    bool blocked = false;
+    bool differ = false; // from what holds for everyone else
+};
+
+chosen_rules choose(const rule_list& group, const std::string& plan, const std::string* value)
+{
+    using form = config::limit_value::form;
+    chosen_rules chosen;
+    for (const auto* rule : group) {
+        const auto override_limit = value ? rule->overrides.find(*value) : rule->overrides.end();
+        const auto plan_limit = rule->plans.find(plan);
+        const limiter::rule* numbers = &rule->rule;
+        const auto* limit = &rule->limit;
+        if (override_limit != rule->overrides.end()) {
+            limit = &override_limit->second;
+            if (const auto built = rule->override_rules.find(*value); built != rule->override_rules.end())
+                numbers = &built->second;
+        } else if (plan_limit != rule->plans.end()) {
+            limit = &plan_limit->second;
+            if (const auto built = rule->plan_rules.find(plan); built != rule->plan_rules.end())
+                numbers = &built->second;
+        }
+        const auto what = limit->what;
+        chosen.differ = chosen.differ || numbers != &rule->rule || what == form::unlimited || what == form::blocked;
+        chosen.blocked = chosen.blocked || (what == form::blocked && !rule->rule.shadow);
+        chosen.rules.push_back(*numbers);
+        chosen.told.push_back(tell_rule(*rule, *limit, *numbers));
+        if (what == form::unlimited || what == form::blocked) {
+            // It stays in the group, so that a key that changes over finds again what it has used.
+            chosen.rules.back().unlimited = true;
+            chosen.terms.push_back({.cost = config::cost_config{.fixed = 0}});
+        } else {
+            chosen.terms.push_back(make_terms(*rule));
+        }
+    }
+    return chosen;
+}
+
+// Collects the variants of one part, and which of them each plan and each value of the key has.
+class variant_maker
+{
+public:
+    variant_maker(const rule_list& group, const compiled_plans& plans) : group_(group), plans_(plans)
+    {
+        for (const auto* rule : group)
+            for (const auto& [value, _] : rule->overrides)
+                values_.insert(value);
+    }
+
+    // `define(rules, variants)` makes the group, in whatever store it belongs to.
+    template <class Define>
+    void fill(chain_part& part, const std::string& chain, Define define)
+    {
+        add({}, choose(group_, {}, nullptr)); // for everyone else
+        part.by_plan = add_plans(nullptr);
+        for (const auto& value : values_)
+            part.by_value.emplace(value, add_plans(&value));
+        auto rules = std::move(found_.front().second.rules);
+        limiter::rule_variants variants;
+        for (auto& [variant, chosen] : found_) {
+            if (!variant.empty())
+                variants.emplace(variant, std::move(chosen.rules));
+        }
+        part.group = define(std::move(rules), std::move(variants));
+        for (auto& [variant, chosen] : found_) {
+            auto& ready = part.variants.emplace_back();
+            ready.blocked = chosen.blocked;
+            ready.group = &part.group->variant(variant);
+            ready.terms = std::move(chosen.terms);
+            ready.plain_costs = plain_costs(ready.terms);
+            ready.told = std::move(chosen.told);
+            for (std::size_t i = 0; i < ready.told.size(); ++i) {
+                ready.told[i].rule = &ready.group->members()[i].limits.limits;
+                ready.told[i].chain = chain;
+            }
+        }
+    }
+
+private:
+    std::vector<std::size_t> add_plans(const std::string* value)
+    {
+        std::vector<std::size_t> numbers;
+        for (const auto& plan : plans_.names) {
+            auto chosen = choose(group_, plan, value);
+            // The name stays when others come and go, so that a reload finds the same plan's counters again.
+            const auto name = (value ? "value " + *value + " " : std::string()) + "plan " + plan;
+            numbers.push_back(chosen.differ ? add(name, std::move(chosen)) : 0);
+        }
+        return numbers;
+    }
+    std::size_t add(std::string name, chosen_rules chosen)
+    {
+        found_.emplace_back(std::move(name), std::move(chosen));
+        return found_.size() - 1;
+    }
+
+    const rule_list& group_;
+    const compiled_plans& plans_;
+    std::set<std::string> values_;
+    std::vector<std::pair<std::string, chosen_rules>> found_;
+};
+
+std::string joined(const std::vector<std::string>& names)
+{
+    std::string text;
+    for (const auto& name : names)
+        text += (text.empty() ? "" : ",") + name;
+    return text;
+}
+
+// Rules that share a key are judged on one entry of the store: grouped here, in the order of the file.
+std::vector<rule_list> group_by_key(const std::vector<config::rule_config>& rules)
+{
+    std::vector<rule_list> groups;
+    for (const auto& rule : rules) {
+        auto same = groups.begin();
+        while (same != groups.end() && same->front()->key != rule.key)
+            ++same;
+        if (same == groups.end())
+            same = groups.emplace(groups.end());
+        same->push_back(&rule);
+    }
+    return groups;
+}
+
+} // namespace
+
+const rule_text* compiled_rules::find_text(const limiter::rule& judged, std::size_t place) const
+{
+    if (place < told.size() && told[place].rule == &judged) [[likely]]
+        return &told[place];
+    for (const auto& known : told) {
+        if (known.rule->name == judged.name)
+            return &known;
+    }
+    return nullptr;
+}
+
+std::size_t compiled_plans::number_of(std::string_view name) const
+{
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? default_plan : static_cast<std::size_t>(found - names.begin());
+}
+
+compiled_plans compile_plans(const config::gateway_config& config)
+{
+    compiled_plans plans;
+    if (!config.plans)
+        return plans;
+    plans.names = config.plans->names;
+    plans.default_plan = plans.number_of(config.plans->default_plan);
+    plans.key = compile_key(config, config.plans->sources);
+    for (auto& source : plans.key.sources)
+        source.says_plan = true;
+    for (const auto& [value, plan] : config.plans->overrides)
+        plans.by_key_value.emplace(value, plans.number_of(plan));
+    return plans;
+}
+
+std::size_t count_variants(const config::gateway_config& config)
+{
+    const auto plans = config.plans ? config.plans->names.size() : 1;
+    std::size_t sum = 0;
+    for (const auto& [_, chain] : config.chains) {
+        for (const auto& group : group_by_key(chain.rules)) {
+            std::set<std::string_view> values;
+            for (const auto* rule : group)
+                for (const auto& [value, limit] : rule->overrides)
+                    values.insert(value);
+            sum += (values.size() + 1) * plans;
+        }
+    }
+    return sum;
+}
+
+std::vector<std::string> shared_store_names(const config::gateway_config& config)
+{
+    std::vector<std::string> names;
+    for (const auto& [name, store] : config.stores) {
+        if (store.type == config::store_type::redis)
+            names.push_back(name);
+    }
+    return names;
+}
+
+namespace {
+
+// One rule that must not be passed uncounted closes the whole chain: it is decided at once.
+bool is_closed_in_outage(const config::chain_config& chain, const config::store_config& store)
+{
+    return std::any_of(chain.rules.begin(), chain.rules.end(), [&](const config::rule_config& rule) {
+        return rule.outage.value_or(store.outage) == config::on_outage::closed;
+    });
+}
+
+void check_for_redis(const std::string& chain, const std::vector<limiter::rule>& rules)
+{
+    for (const auto& rule : rules) {
+        if (const auto why = limiter::redis::why_not_in_redis(rule))
+            throw std::runtime_error("chains." + chain + ": rule " + rule.name + ": " + *why);
+    }
+}
+
+} // namespace
+
+compiled_chain compile_chain(const std::string& name, const config::gateway_config& config, const compiled_plans& plans,
+                             store_map& stores, limiter::time_point now)
+{
+    const auto& from = config.chains.at(name);
+    const auto& kept_in = config.stores.at(from.store);
+    compiled_chain chain{.name = name};
+    if (kept_in.type == config::store_type::redis) {
+        const auto shared = shared_store_names(config);
+        chain.shared_number =
+            static_cast<std::size_t>(std::find(shared.begin(), shared.end(), from.store) - shared.begin());
+        chain.closed_in_outage = is_closed_in_outage(from, kept_in);
+    } else {
+        auto& store = stores[from.store];
+        if (!store)
+            store = std::make_unique<limiter::memory_store>(kept_in.max_keys);
+        chain.store = store.get();
+    }
+    for (const auto& group : group_by_key(from.rules)) {
+        auto& part = chain.parts.emplace_back();
+        for (const auto& key : group.front()->key)
+            part.key.push_back(compile_key(config, key));
+        mark_override_sources(part.key);
+        const auto group_name = name + "/" + joined(group.front()->key);
+        variant_maker(group, plans).fill(part, name, [&](auto rules, auto variants) {
+            if (chain.store)
+                return chain.store->define(group_name, std::move(rules), now, std::move(variants));
+            check_for_redis(name, rules);
+            for (const auto& [_, of_variant] : variants)
+                check_for_redis(name, of_variant);
+            return limiter::define_apart(group_name, std::move(rules), variants);
+        });
+    }
+    return chain;
+}
+
+} // namespace headgate

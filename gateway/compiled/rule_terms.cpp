@@ -1,0 +1,115 @@
+#include "gateway/compiled/rule_terms.hpp"
+
+#include "gateway/http/parameters.hpp"
+#include "gateway/http/text.hpp"
+#include "gateway/request/exchange.hpp"
+
+#include <algorithm>
+
+namespace headgate {
+
+namespace {
+
+using http::http_error;
+
+constexpr std::string_view by_response_bytes = "response_bytes";
+
+bool is_all_digits(std::string_view text)
+{
+    return !text.empty() && std::all_of(text.begin(), text.end(), http::is_digit);
+}
+
+bool matches(const std::vector<config::outcome_match>& list, const request_outcome& ended)
+{
+    using enum http_error;
+    const bool failed = ended.error != none && http::describe(ended.error).to_blame == http::culprit::upstream;
+    const bool timed_out = ended.error == upstream_timeout || ended.error == upstream_connect_timeout ||
+                           ended.error == upstream_idle_timeout;
+    return std::any_of(list.begin(), list.end(), [&](const config::outcome_match& match) {
+        if (match.upstream_failure)
+            return failed;
+        if (match.timeout)
+            return timed_out;
+        const auto status = static_cast<int>(ended.status);
+        return status >= match.first && status <= match.last;
+    });
+}
+
+// Nobody was there to take the answer: what it would have been is unknown, and leaving early must not be a way out.
+bool is_charged(const config::outcome_config& outcome, const request_outcome& ended)
+{
+    if (matches(outcome.refund, ended))
+        return false;
+    return outcome.charge.empty() || ended.status == 0 || matches(outcome.charge, ended);
+}
+
+} // namespace
+
+bool rule_terms::is_settled_later(const config::cost_config* of_route) const
+{
+    const auto* by = cost ? &*cost : of_route;
+    return in_flight || outcome || (by && !by->settle.empty());
+}
+
+rule_terms make_terms(const config::rule_config& rule)
+{
+    rule_terms terms;
+    const auto& cost = rule.cost;
+    if (cost.fixed || !cost.header.empty() || !cost.methods.empty() || !cost.settle.empty())
+        terms.cost = cost;
+    terms.outcome = rule.outcome;
+    terms.in_flight = rule.rule.kind == limiter::algorithm::concurrency;
+    return terms;
+}
+
+http_error ask_cost(const config::cost_config* cost, const http::request_head& head, std::uint64_t& out)
+{
+    out = 1;
+    if (!cost)
+        return http_error::none;
+    out = cost->fixed.value_or(cost->fallback);
+    if (!cost->settle.empty())
+        out = cost->reserve;
+    if (!cost->methods.empty()) {
+        if (const auto by_method = cost->methods.find(std::string(head.method)); by_method != cost->methods.end())
+            out = by_method->second;
+    }
+    if (cost->header.empty())
+        return http_error::none;
+    std::string_view text;
+    const auto found = http::find_only_line(head.fields, cost->header, text);
+    if (found == http::parameter_state::absent)
+        return http_error::none;
+    if (found == http::parameter_state::repeated || !is_all_digits(text))
+        return http_error::bad_cost;
+    std::uint64_t said = cost->max;
+    http::parse_decimal(text, said);                     // too large for a number is too large anyway
+    out = std::clamp<std::uint64_t>(said, 1, cost->max); // nothing is free because its sender says so
+    return http_error::none;
+}
+
+std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, const http::response_head& answer)
+{
+    if (cost.settle.empty() || cost.settle == by_response_bytes)
+        return {};
+    std::string_view text;
+    std::uint64_t said = 0;
+    if (http::find_only_line(answer.fields, cost.settle, text) != http::parameter_state::found ||
+        !http::parse_decimal(text, said))
+        return {};
+    return std::min(said, limiter::max_count);
+}
+
+std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cost, std::uint64_t charged,
+                         std::optional<std::uint64_t> told, const request_outcome& ended)
+{
+    if (terms.in_flight || (terms.outcome && !is_charged(*terms.outcome, ended)))
+        return 0;
+    if (ended.status == 0)
+        return charged; // nobody took an answer: leaving early is not free
+    if (cost && cost->settle == by_response_bytes)
+        return ended.bytes_out > ended.body_from ? ended.bytes_out - ended.body_from : 0;
+    return told.value_or(charged); // an answer that does not say keeps the estimate
+}
+
+} // namespace headgate

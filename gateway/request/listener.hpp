@@ -1,0 +1,71 @@
+// One listening socket of one worker. Every worker has its own on the same address (SO_REUSEPORT); the kernel spreads
+// the clients. Out of file descriptors it pauses instead of spinning, and recovers by itself (O3).
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/http/ip_address.hpp"
+#include "gateway/request/connection_caps.hpp"
+#include "limiter/io/deadline.hpp"
+#include "limiter/io/reactor.hpp"
+#include "limiter/io/task.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace headgate {
+
+class worker;
+
+class listener
+{
+public:
+    // `caps` is shared by the listeners of all workers on one address.
+    listener(worker& owner, const config::listener_config& config, std::shared_ptr<connection_caps> caps);
+    ~listener();
+
+    // Binds and listens; throws std::system_error with the address in its text. Port 0 becomes a real one.
+    void bind();
+    std::uint16_t port() const { return port_; }
+    // A second worker listens where the first one is.
+    void set_port(std::uint16_t port) { config_.address.port = port; }
+    const config::listener_config& config() const { return config_; }
+    connection_caps& caps() { return *caps_; }
+
+    void open(); // starts accepting, on the worker's thread
+    void close();
+
+    // The lists that sessions of this listener arm their deadlines in.
+    deadline_list& head_timeout() { return *head_timeout_; }
+    deadline_list& body_timeout() { return *body_timeout_; }
+    deadline_list& idle_timeout() { return *idle_timeout_; }
+    deadline_list& write_timeout() { return *write_timeout_; }
+    deadline_list& linger_timeout() { return *linger_timeout_; }
+
+private:
+    task<void> accept_clients();
+    struct arrival
+    {
+        int fd = -1; // nobody waits
+        http::ip_address peer;
+        bool out_of_descriptors = false;
+    };
+    arrival accept_next();
+    bool admit(const arrival& client); // false: a cap does not let it in
+    void shed_one();
+
+    worker& worker_;
+    config::listener_config config_;
+    std::shared_ptr<connection_caps> caps_;
+    tcp_socket acceptor_;
+    steady_timer pause_;
+    std::uint16_t port_ = 0;
+    int reserve_ = -1; // given up for a moment to tell a client that there is no room
+    deadline_list* head_timeout_;
+    deadline_list* body_timeout_;
+    deadline_list* idle_timeout_;
+    deadline_list* write_timeout_;
+    deadline_list* linger_timeout_; // for what a client still sends after the last answer
+};
+
+} // namespace headgate

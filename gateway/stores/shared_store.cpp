@@ -1,0 +1,211 @@
+#include "gateway/stores/shared_store.hpp"
+
+#include "gateway/stores/store_health.hpp"
+#include "gateway/worker.hpp"
+#include "limiter/redis/client/cluster.hpp"
+#include "limiter/redis/client/sentinel.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <random>
+
+namespace headgate {
+
+namespace {
+
+namespace redis = limiter::redis;
+
+// What a gateway that died held in flight is free again after this; one that lives renews it in time.
+constexpr std::chrono::seconds held_for{60};
+// /readyz tells of an error reply for so long. Not until a decision succeeds: a gateway that is not ready is asked
+// nothing.
+constexpr std::chrono::seconds refusals_matter_for{5};
+// A server whose connection stands again is asked within this, if anybody asks at all.
+constexpr std::chrono::seconds soon{2};
+
+redis::link_options link_options_of(const compiled_shared_store& store)
+{
+    const auto& from = *store.config;
+    redis::link_options to;
+    to.tls = store.tls;
+    to.tls_name = from.tls ? from.tls->server_name : std::string();
+    to.socket = from.url.socket;
+    if (!from.url.servers.empty()) {
+        to.host = from.url.servers.front().host;
+        to.port = from.url.servers.front().port;
+    }
+    to.username = from.username.empty() ? from.url.username : from.username;
+    to.password = from.password.empty() ? from.url.password.reveal() : from.password.reveal();
+    to.database = from.url.database;
+    to.timeout = from.timeout;
+    to.connect_timeout = from.connect_timeout;
+    to.failures_to_rest = static_cast<unsigned>(from.breaker.failures);
+    to.probe_interval = from.breaker.probe_interval;
+    return to;
+}
+
+std::shared_ptr<redis::link_source> make_links(worker& owner, const compiled_shared_store& from,
+                                               redis::link::listener told)
+{
+    auto options = link_options_of(from);
+    const auto& url = from.config->url;
+    std::vector<redis::server_address> servers;
+    for (const auto& server : url.servers)
+        servers.push_back({server.host, server.port});
+    if (url.shape == config::redis_url::topology::single)
+        return std::make_shared<redis::single_link>(
+            std::make_shared<redis::link>(owner.sockets(), owner.names(), std::move(options), std::move(told)));
+    if (url.shape == config::redis_url::topology::cluster)
+        return std::make_shared<redis::cluster_links>(
+            owner.sockets(), owner.names(),
+            redis::cluster_options{.seeds = std::move(servers), .node = std::move(options)}, std::move(told));
+    redis::sentinel_options with{.sentinels = std::move(servers), .master = url.master, .server = std::move(options)};
+    with.sentinel.timeout = with.server.connect_timeout;
+    with.sentinel.connect_timeout = with.server.connect_timeout;
+    with.sentinel.tls = with.server.tls;
+    with.sentinel.tls_name = with.server.tls_name;
+    return std::make_shared<redis::sentinel_master>(owner.sockets(), owner.names(), std::move(with), std::move(told));
+}
+
+std::uint64_t any_holder()
+{
+    std::random_device device;
+    return ((std::uint64_t{device()} << 32 | device()) & ((std::uint64_t{1} << 52) - 1)) + 1;
+}
+
+// In words for the log and for /readyz.
+std::string describe(redis::link::state state, std::string_view why)
+{
+    const auto because = why.empty() ? std::string() : ": " + std::string(why);
+    switch (state) {
+    case redis::link::state::connecting:
+        return "the connection broke" + because;
+    case redis::link::state::waiting:
+        return "cannot connect" + because;
+    case redis::link::state::resting:
+        return "left alone for now" + because;
+    case redis::link::state::ready:
+        return why.empty() ? std::string() : "some keys are out of reach" + because;
+    default:
+        return {};
+    }
+}
+
+} // namespace
+
+shared_store::shared_store(worker& owner, const compiled_shared_store& from, store_health& health)
+    : worker_(owner), name_(from.name), config_(*from.config), health_(health),
+      store_(make_links(owner, from, [this](redis::link::state state, std::string_view why) { tell(state, why); }),
+             redis::holder{any_holder(), held_for},
+             from.config->hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short)
+{
+    fails("not connected yet");
+    store_.links().begin();
+}
+
+void shared_store::tell(redis::link::state state, std::string_view why)
+{
+    if (state == redis::link::state::stopped)
+        return;
+    auto words = describe(state, why);
+    const bool some_answer = state == redis::link::state::ready; // a part of a cluster: other gateways fare no better
+    if (words.empty()) {
+        health_.answers(name_, this);
+        if (std::exchange(has_stood_, true))
+            came_back_ = worker_.sockets().turn_began();
+        spdlog::info("store {}: connected to {}", name_, config_.url.text);
+    } else {
+        fails(words, some_answer);
+        if (words != said_) // attempt after attempt fails for the same reason: said once
+            spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
+    }
+    said_ = std::move(words);
+    is_refused_ = false;
+}
+
+void shared_store::fails(std::string why, bool some_answer)
+{
+    health_.fails(name_, this, {std::move(why), !some_answer && config_.outage == config::on_outage::closed});
+}
+
+void shared_store::tick()
+{
+    const auto now = worker_.sockets().turn_began();
+    if (is_refused_ && now - refused_ > refusals_matter_for) {
+        is_refused_ = false;
+        health_.answers(name_, this);
+    }
+    // Who does not know our scripts when the connection stands again has forgotten more than those.
+    const auto texts = store_.seen().texts_sent;
+    if (texts > texts_ && came_back_ && now - *came_back_ < soon) {
+        came_back_.reset();
+        spdlog::warn("store {}: Redis does not know our scripts any more: it began anew, or another server took its "
+                     "place; what was counted may be lost",
+                     name_);
+    }
+    texts_ = texts;
+}
+
+shared_store::~shared_store() { stop(); }
+
+void shared_store::stop()
+{
+    store_.links().stop();
+    health_.answers(name_, this);
+}
+
+void shared_store::failed(redis::trouble why)
+{
+    worker_.metrics().of_store(name_).failures.add();
+    ++unlogged_;
+    const auto now = worker_.sockets().turn_began();
+    if (why == redis::trouble::refused) {
+        refused_ = now;
+        if (!std::exchange(is_refused_, true))
+            fails("Redis says " + std::string(name_of(store_.last_error())));
+    }
+    if (why == redis::trouble::unreachable || now - logged_ < std::chrono::seconds{1})
+        return; // the link has said why it is not there
+    logged_ = now;
+    const bool is_error = why == redis::trouble::refused;
+    spdlog::warn("store {}: {}{} ({} decisions since the last such line)", name_,
+                 is_error ? "Redis says " : "no decision: ", is_error ? name_of(store_.last_error()) : name_of(why),
+                 std::exchange(unlogged_, 0));
+}
+
+void shared_store::correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
+                           std::span<const std::uint64_t> actual, limiter::time_point charged_at)
+{
+    start(correct_now(std::move(rules), as_charged.group, std::string(as_charged.key),
+                      {as_charged.costs.begin(), as_charged.costs.end()}, {actual.begin(), actual.end()}, charged_at));
+}
+
+task<void> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void> rules,
+                                     const limiter::rule_group* group, std::string key,
+                                     std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
+                                     limiter::time_point charged_at)
+{
+    const auto keep = shared_from_this();
+    const limiter::part as_charged{group, key, charged};
+    const auto trouble = co_await store_.correct(*group, as_charged, actual, charged_at);
+    if (trouble != redis::trouble::none) {
+        worker_.metrics().of_store(name_).lost_corrections.add();
+        failed(trouble);
+    }
+}
+
+void shared_store::renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key)
+{
+    start(renew_now(std::move(rules), &group, std::move(key)));
+}
+
+task<void> shared_store::renew_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
+                                   std::string key)
+{
+    const auto keep = shared_from_this();
+    const auto trouble = co_await store_.renew(*group, key);
+    if (trouble != redis::trouble::none)
+        failed(trouble);
+}
+
+} // namespace headgate

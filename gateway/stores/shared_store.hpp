@@ -1,0 +1,65 @@
+// One worker's side of a store that several gateways share: its connection to Redis, what it has asked and what came of
+// it. Made once and kept over reloads that do not change it.
+#pragma once
+
+#include "config/model.hpp"
+#include "gateway/counter.hpp"
+#include "limiter/redis/store.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace headgate {
+
+class worker;
+class store_health;
+struct compiled_shared_store;
+
+class shared_store : public std::enable_shared_from_this<shared_store>
+{
+public:
+    shared_store(worker& owner, const compiled_shared_store& from, store_health& health);
+    ~shared_store();
+
+    const std::string& name() const { return name_; }
+    const config::store_config& config() const { return config_; }
+    limiter::redis::store& store() { return store_; }
+
+    // A question came to nothing: counted, and said in the log, once a second at the most.
+    void failed(limiter::redis::trouble why);
+
+    // Corrects later what was charged, whoever still cares; `rules` keeps what the part points to.
+    void correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
+                 std::span<const std::uint64_t> actual, limiter::time_point charged_at);
+    void renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key);
+
+    // Every now and then.
+    void tick();
+
+    void stop();
+
+private:
+    void tell(limiter::redis::link::state state, std::string_view why);
+    void fails(std::string why, bool some_answer = false);
+    task<void> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
+                           std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
+                           limiter::time_point charged_at);
+    task<void> renew_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key);
+
+    worker& worker_;
+    std::string name_;
+    config::store_config config_;
+    store_health& health_;
+    std::string said_; // in the log, last
+    limiter::redis::store store_;
+    steady_time logged_{};
+    std::uint64_t unlogged_ = 0;
+    steady_time refused_{}; // Redis answered with an error, last
+    bool is_refused_ = false;
+    std::uint64_t texts_ = 0; // of scripts, sent until the last tick
+    bool has_stood_ = false;  // the connection
+    std::optional<steady_time> came_back_;
+};
+
+} // namespace headgate

@@ -1,0 +1,286 @@
+// Groups of rules come, change and go with the configuration; their counters are converted, never reset.
+#include "limiter/memory/memory_store_parts.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace headgate::limiter {
+
+void convert_words(const rule_group& from, std::uint8_t from_level, state old, const rule_group& to,
+                   std::uint8_t to_level, state fresh, time_point now)
+{
+    const auto how = from.base() == to.base() ? carry::all : carry::up_to_limit;
+    for_each_member(to, to_level, fresh, [&](const meter& m, state w, std::size_t) {
+        bool known = false;
+        for_each_member(from, from_level, old, [&](const meter& before, state words, std::size_t) {
+            if (known || before.limits.name != m.limits.name)
+                return;
+            known = true;
+            convert(before, words, m, w, now, how);
+        });
+        if (!known)
+            begin(m, w, now);
+    });
+}
+
+std::uint8_t level_for(const rule_group& to, const rule_group& from, std::uint8_t from_level)
+{
+    if (!to.has_logs())
+        return 0;
+    return from.has_logs() ? from_level : std::uint8_t{0};
+}
+
+// Makes the shared counters hold at least what a key that lost its entry has used.
+void memory_store::share(shard& in, const rule_group& group, std::uint8_t level, state carried, time_point now)
+{
+    auto& shared = overflow_of(in, group, now);
+    std::size_t from = 0;
+    for_each_member(group, shared.level, shared.words, [&](const meter& m, state w, std::size_t i) {
+        const auto n = group.words_of(group.members()[i], level);
+        const auto mine = carried.subspan(from, n);
+        from += n;
+        if (m.limits.kind == algorithm::concurrency)
+            return charge(m, w, now, mine[0]); // they will end on the shared counters
+        const auto left = judge(m, mine, now, 0).remaining, shared_left = judge(m, w, now, 0).remaining;
+        if (left < shared_left)
+            charge(m, w, now, shared_left - left);
+    });
+}
+
+void memory_store::adopt(shard& in, key_table::slot s, const rule_group& group, time_point now)
+{
+    const auto before = in.table.at(s);
+    const auto& old_group = *before.group;
+    const auto old_level = before.header->level;
+    const auto level = level_for(group, old_group, old_level);
+    const bool blocked = before.is_blocked();
+    const auto until = blocked ? before.blocked_until() : time_point{};
+    std::vector<std::uint64_t> old(before.words.begin(), before.words.end());
+    if (!in.table.reshape(s, group, level, blocked)) {
+        std::vector<std::uint64_t> carried(group.words(level));
+        convert_words(old_group, old_level, old, group, level, carried, now);
+        in.table.erase(s);
+        share(in, group, level, carried, now);
+        return;
+    }
+    auto after = in.table.at(s);
+    if (blocked)
+        after.block_until(until);
+    convert_words(old_group, old_level, old, group, level, after.words, now);
+    in.table.note_recovery(after.recovered_at());
+}
+
+void memory_store::adopt(const group_directory& directory, overflow_counters& shared, const rule_group& group,
+                         time_point now)
+{
+    const auto& old_group = directory.by_id(shared.group);
+    const auto level = level_for(group, old_group, shared.level);
+    std::vector<std::uint64_t> fresh(group.words(level));
+    convert_words(old_group, shared.level, shared.words, group, level, fresh, now);
+    shared = {group.id(), level, std::move(fresh)};
+}
+
+group_lineage* memory_store::lineage_of(std::string_view name) const
+{
+    std::lock_guard guard(registry_);
+    const auto found = lineages_.find(name);
+    return found == lineages_.end() ? nullptr : found->second.get();
+}
+
+std::uint32_t memory_store::new_id()
+{
+    const auto id = free_ids_.empty() ? next_id_++ : free_ids_.back();
+    if (!free_ids_.empty())
+        free_ids_.pop_back();
+    return id;
+}
+
+// Entries may carry the group's id from now on.
+void memory_store::publish(const rule_group& group)
+{
+    directory_.set(group.id(), &group);
+    entry_bytes_ = std::max(entry_bytes_, key_table::entry_bytes(group));
+    for (const auto& variant : group.variants())
+        publish(*variant);
+}
+
+std::shared_ptr<const rule_group> memory_store::define(const std::string& name, std::vector<rule> rules, time_point now,
+                                                       rule_variants variants)
+{
+    const auto fits = [](const std::vector<rule>& list) { return !list.empty() && list.size() <= max_rules_a_group; };
+    if (!fits(rules) || !std::all_of(variants.begin(), variants.end(), [&](auto& v) { return fits(v.second); }))
+        throw std::invalid_argument("a group of rules has 1 to 16 of them: " + name);
+    std::lock_guard reload(reload_);
+    std::lock_guard guard(registry_);
+    auto& slot = lineages_[name];
+    if (!slot) {
+        slot = std::make_unique<group_lineage>();
+        slot->name = name;
+        slot->number = ++next_number_;
+    }
+    auto& lineage = *slot;
+    const auto before = lineage.owner;
+    if (before && same_rules(*before, rules) && same_variants(*before, variants))
+        return before;
+    if (free_ids_.size() + (group_directory::max_groups - next_id_) <= variants.size())
+        throw std::length_error("too many groups of rules in one store: " + name);
+
+    const auto group = std::make_shared<rule_group>(lineage, new_id(), std::move(rules));
+    for (auto& [variant, its_rules] : variants) {
+        auto& number = lineage.variant_numbers[variant];
+        if (number == 0)
+            number = ++next_number_;
+        group->add_variant(variant, new_id(), number, std::move(its_rules));
+    }
+    const auto entry_bytes_before = entry_bytes_;
+    publish(*group);
+    if (entry_bytes_ > entry_bytes_before)
+        resize_shards();
+    {
+        std::lock_guard owner(lineage.owner_lock);
+        lineage.owner = group;
+        lineage.current.store(group.get(), std::memory_order_release);
+    }
+    if (before) {
+        convert_all(*before, *group, now);
+        free_ids_.push_back(before->id());
+        for (const auto& variant : before->variants())
+            free_ids_.push_back(variant->id());
+    }
+    return group;
+}
+
+// The overflow counters follow their rules; those of a variant that is gone count with the group's own.
+void memory_store::convert_shared(shard& in, const rule_group& from, const rule_group& to, time_point now)
+{
+    const auto shared = in.overflow.find(from.shared_number());
+    if (shared == in.overflow.end() || shared->second.group == to.id())
+        return;
+    adopt(directory_, shared->second, to, now);
+    if (from.shared_number() == to.shared_number())
+        return;
+    auto carried = std::move(shared->second);
+    in.overflow.erase(shared);
+    share(in, to, carried.level, carried.words, now);
+}
+
+// From here on every request reads the new version under its shard's lock, so one pass leaves no old entry behind.
+void memory_store::convert_all(const rule_group& from, const rule_group& to, time_point now)
+{
+    for (auto& in : all_shards()) {
+        std::lock_guard guard(in.lock);
+        const auto at = in.advance(now);
+        convert_shared(in, from, to, at);
+        for (const auto& variant : from.variants())
+            convert_shared(in, *variant, to.variant(variant->variant_name()), at);
+        for (key_table::slot s = 0; s < in.table.slots(); ++s) {
+            // Again for the same slot: an entry that had to go lets another move up.
+            while (in.table.is_used(s)) {
+                const auto& old = *in.table.at(s).group;
+                if (old.base() != &from)
+                    break;
+                adopt(in, s, to.variant(old.variant_name()), at);
+            }
+        }
+    }
+}
+
+std::span<memory_store::shard> memory_store::all_shards() const
+{
+    return {shards_.get(), std::size_t{1} << shard_bits_};
+}
+
+void memory_store::resize_shards()
+{
+    const auto keys = std::max<std::size_t>(1, max_keys_ >> shard_bits_);
+    memory_.expect(all_shards().size() * key_table::bound(keys, entry_bytes_));
+    for (auto& in : all_shards()) {
+        std::lock_guard guard(in.lock);
+        in.table.set_limits(keys, entry_bytes_);
+    }
+}
+
+std::size_t memory_store::bound_bytes() const
+{
+    std::lock_guard guard(registry_);
+    const auto keys = std::max<std::size_t>(1, max_keys_ >> shard_bits_);
+    const auto overflow = next_number_ * (entry_bytes_ + 64);
+    const auto tables = all_shards().size() * key_table::bound(keys, entry_bytes_);
+    const auto unused = tables >= chunk_source::large_store ? chunk_source::huge_page : 0;
+    return tables + unused + all_shards().size() * (sizeof(shard) + overflow);
+}
+
+store_stats memory_store::stats() const
+{
+    store_stats sum;
+    sum.bytes = memory_.unused_bytes();
+    for (auto& in : all_shards()) {
+        std::lock_guard guard(in.lock);
+        sum.keys += in.table.size();
+        sum.bytes += sizeof(shard) + in.table.bytes();
+        sum.evicted += in.table.evicted();
+        sum.shared_takes += in.shared_takes;
+        sum.merged_records += in.merged_records;
+        for (const auto& [_, shared] : in.overflow)
+            sum.bytes += shared.words.size() * 8 + 64;
+    }
+    std::lock_guard guard(reservations_lock_);
+    sum.open_reservations = reservations_.size();
+    sum.expired_reservations = expired_reservations_;
+    return sum;
+}
+
+std::vector<std::shared_ptr<const rule_group>> memory_store::groups() const
+{
+    std::lock_guard guard(registry_);
+    std::vector<std::shared_ptr<const rule_group>> all;
+    for (const auto& [_, lineage] : lineages_) {
+        if (!lineage->owner)
+            continue; // its definition failed
+        all.push_back(lineage->owner);
+        for (const auto& variant : lineage->owner->variants())
+            all.push_back(keep(lineage->owner, *variant));
+    }
+    return all;
+}
+
+void memory_store::visit(std::size_t shard_number, const entry_visitor& see) const
+{
+    auto& in = shards_[shard_number];
+    std::lock_guard guard(in.lock);
+    for (key_table::slot s = 0; s < in.table.slots(); ++s) {
+        if (in.table.is_used(s))
+            see(in.table.at(s));
+    }
+}
+
+bool memory_store::restore(const rule_group& group, const rule_group& written_under, std::uint8_t level, state words,
+                           std::string_view key, std::optional<time_point> blocked_until, time_point now)
+{
+    const auto hash = hash_of(group.lineage(), key);
+    const auto tag = static_cast<std::uint32_t>(hash >> 32);
+    auto& in = shard_of(hash);
+    std::lock_guard guard(in.lock);
+    now = in.advance(now);
+    if (in.table.find(tag, group.lineage(), key) != key_table::none)
+        return true; // a request was faster; its counters are no older
+    const auto new_level = level_for(group, written_under, level);
+    auto s = in.table.insert(tag, group, key, new_level, now);
+    if (s == key_table::none)
+        return false;
+    if (blocked_until && in.table.reshape(s, group, new_level, true))
+        in.table.at(s).block_until(*blocked_until);
+    const auto e = in.table.at(s);
+    convert_words(written_under, level, words, group, new_level, e.words, now);
+    for_each_member(group, new_level, e.words, [](const meter& m, state w, std::size_t) {
+        if (m.limits.kind == algorithm::concurrency)
+            w[0] = 0; // nothing was in flight when the process started
+    });
+    if (e.is_recovered(now))
+        in.table.erase(s);
+    else
+        in.table.note_recovery(e.recovered_at());
+    return true;
+}
+
+} // namespace headgate::limiter

@@ -1,0 +1,108 @@
+// A Redis Cluster, and one worker's links to its masters. Which node has which slots is asked of the nodes (CLUSTER
+// SLOTS): of the seeds at first, then of whoever answers, one at a time; again when a node says MOVED or CLUSTERDOWN,
+// when a link breaks or rests, every quarter of a second while something is wrong, and every ten seconds in any case;
+// never by a request, and never twice at once. A request that meets MOVED or ASK goes where that says, in its own time.
+//
+// A user of the nodes needs the commands CLUSTER SLOTS and ASKING besides those of a single server.
+#pragma once
+
+#include "limiter/redis/client/link_source.hpp"
+#include "limiter/redis/client/slots.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace headgate::limiter::redis {
+
+struct cluster_options
+{
+    std::vector<server_address> seeds;
+    link_options node; // login, TLS and times of every link; where it leads is for the cluster to say
+};
+
+class cluster_links final : public link_source, public std::enable_shared_from_this<cluster_links>
+{
+public:
+    struct counters
+    {
+        std::uint64_t rounds = 0, maps = 0, moved = 0, asked = 0;
+    };
+
+    // Made by std::make_shared: what it has under way keeps it.
+    cluster_links(reactor& in, name_resolver& names, cluster_options options, link::listener told = {});
+
+    void begin() override;
+    void stop() override;
+    // ready: some master can be asked; with a reason why(), not all of them.
+    link::state now() const override { return state_; }
+    const std::string& why() const override { return why_; }
+    route route_to(std::uint16_t slot) override;
+    task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) override;
+    std::vector<std::shared_ptr<link>> servers() const override;
+    link::counters seen() const override;
+    task<void> pause(std::chrono::microseconds time) override;
+
+    const counters& rounds() const { return seen_; }
+    const slot_map& map() const { return map_; }
+
+private:
+    struct node
+    {
+        server_address at;
+        std::shared_ptr<link> to;
+        std::uint64_t number = 0;
+        steady_time last_used{}; // of one that has no slots
+        std::string trouble;     // why it is not ready
+    };
+    using node_list = std::vector<std::shared_ptr<node>>;
+
+    std::shared_ptr<node> node_at(const server_address& at);
+    std::shared_ptr<node> node_of(std::uint64_t number) const;
+    void drop(node& gone);
+    void on_node(std::uint64_t number, link::state now, std::string_view why);
+    void refresh_soon();
+    void wake_all();
+    void tell();
+    void become(link::state next, std::string why);
+    bool is_stopped() const { return state_ == link::state::stopped; }
+    bool is_whole() const;
+    task<bool> until_ready(std::shared_ptr<node> wanted, steady_time deadline);
+    task<void> wait(steady_time until);
+
+    // The search (cluster_map.cpp).
+    task<void> watch();
+    task<void> nap(steady_time until);
+    task<bool> refresh();
+    task<bool> ask_any(node_list of);
+    task<bool> ask_seeds();
+    task<bool> ask_for_map(std::shared_ptr<node> from);
+    void adopt(slot_map next);
+    void drop_unused();
+    std::chrono::microseconds spread(std::chrono::microseconds time);
+
+    reactor& reactor_;
+    name_resolver& names_;
+    const cluster_options options_;
+    link::listener told_;
+
+    slot_map map_;
+    node_list masters_; // in the order of map_.masters()
+    node_list others_;  // seeds, and nodes that a redirection named, without slots by the map
+    std::shared_ptr<link> nobody_;
+    std::uint64_t links_made_ = 0;
+    link::counters former_; // links that are gone
+
+    link::state state_ = link::state::connecting;
+    std::string why_;
+    std::string trouble_;        // of the last round
+    bool is_due_ = false;        // another round is wanted
+    std::size_t next_asked_ = 0; // in turn, so that no node's mistake lasts
+    unsigned failed_rounds_ = 0; // in a row
+    steady_time last_round_{};
+    steady_timer wake_;
+    std::vector<steady_timer*> waiting_;
+    counters seen_;
+    std::uint64_t random_;
+};
+
+} // namespace headgate::limiter::redis

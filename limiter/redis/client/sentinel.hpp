@@ -1,0 +1,116 @@
+// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked; whom most of them name is
+// taken once it says itself that it is a master (ROLE). They are asked again when one of them announces a switch, when
+// the link breaks or rests, when the server answers what a master does not, and every second in any case. Another
+// master gets a new link; who waits on the old one is told `broken`.
+//
+// A user of the servers needs the command ROLE; one of the sentinels SENTINEL, SUBSCRIBE and PING.
+#pragma once
+
+#include "limiter/redis/client/link_source.hpp"
+#include "limiter/redis/client/server_address.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace headgate::limiter::redis {
+
+struct sentinel_options
+{
+    std::vector<server_address> sentinels;
+    std::string master;                             // their name for it
+    link_options sentinel;                          // login and times of the links to them
+    link_options server;                            // of the link to the master; what to call it is for Sentinel to say
+    std::chrono::milliseconds check_interval{1000}; // they are asked so often, whatever happens
+};
+
+// "name old-host old-port new-host new-port": where the master of that name is now. Nothing: it is not about it.
+std::optional<server_address> parse_switch(std::string_view message, std::string_view master);
+
+class sentinel_master final : public link_source, public std::enable_shared_from_this<sentinel_master>
+{
+public:
+    struct counters
+    {
+        std::uint64_t rounds = 0, switches = 0, announced = 0, suspicions = 0;
+    };
+
+    // Made by std::make_shared: what it has under way keeps it.
+    sentinel_master(reactor& in, name_resolver& names, sentinel_options options, link::listener told = {});
+
+    void begin() override;
+    void stop() override;
+    // ready: the link is, and its server has said that it is a master. waiting: none was found; another try follows.
+    link::state now() const override { return state_; }
+    const std::string& why() const override { return why_; }
+    route route_to(std::uint16_t) override { return {current_.get(), generation_, false}; }
+    // A server that is not the master any more has run nothing: whoever is the master by then is asked instead.
+    task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) override;
+    std::vector<std::shared_ptr<link>> servers() const override { return {current_}; }
+    link::counters seen() const override;
+
+    link& current() { return *current_; }
+    std::uint64_t generation() const { return generation_; } // of the current link
+    const counters& rounds() const { return seen_; }
+
+private:
+    struct candidate
+    {
+        server_address at;
+        int votes = 0;
+    };
+
+    static std::string address_of(const link& to);
+    std::shared_ptr<link> link_to(link_options options, const server_address& to, link::listener told);
+    void on_sentinel(std::size_t which, link::state now, std::string_view why);
+    void on_server(std::uint64_t number, link::state now, std::string_view why);
+    void on_published(std::string_view message);
+    void suspect();
+    task<bool> until_another(std::uint64_t than, steady_time deadline);
+    void seek_soon();
+    void wake_all();
+
+    task<void> watch();
+    task<void> nap(steady_time until);
+    task<bool> seek();
+    task<void> ask_sentinels(std::vector<candidate>& out);
+    task<void> ask_sentinel(std::size_t which, std::vector<candidate>& out);
+    task<bool> try_server(server_address at);
+    task<bool> try_new_link(server_address at);
+    task<bool> is_master(std::shared_ptr<link> server);
+    void keep_listening();
+    void adopt(std::shared_ptr<link> server, std::uint64_t number);
+    void become(link::state next, std::string_view why);
+    bool is_stopped() const { return state_ == link::state::stopped; }
+
+    reactor& reactor_;
+    name_resolver& names_;
+    const sentinel_options options_;
+    link::listener told_;
+
+    struct asked_sentinel
+    {
+        std::shared_ptr<link> to;
+        std::string why; // it is not ready
+    };
+    std::vector<asked_sentinel> sentinels_;
+    std::shared_ptr<link> announcer_; // subscribed to one of them
+    std::size_t announcing_ = 0;      // which one
+    std::shared_ptr<link> current_;
+    std::shared_ptr<link> tried_; // a server that may become it
+    std::uint64_t generation_ = 0, links_made_ = 0;
+
+    link::state state_ = link::state::connecting;
+    std::string why_;
+    std::string trouble_;                     // of this round
+    std::optional<server_address> announced_; // the new master; not tried yet
+    bool is_seeking_ = false;                 // a round is under way, or about to be
+    bool is_due_ = false;                     // another one is wanted at once
+    unsigned failed_rounds_ = 0;              // in a row
+    steady_time last_round_{};
+    steady_timer wake_;
+    std::vector<steady_timer*> waiting_; // of until_another
+    counters seen_;
+    link::counters former_; // links that are gone
+};
+
+} // namespace headgate::limiter::redis
