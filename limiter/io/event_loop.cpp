@@ -1,0 +1,72 @@
+#include "limiter/io/event_loop.hpp"
+
+namespace headgate {
+
+namespace {
+
+constexpr std::size_t clients_per_turn = 32; // then upstreams are asked again
+
+} // namespace
+
+void event_loop::run()
+{
+    for (;;) {
+        if (work())
+            continue;
+        turn_began_.reset(); // there will be a wait
+        if (context_.run_one() == 0 && clients_.empty())
+            break;
+    }
+    end_turn();
+}
+
+void event_loop::turn(std::chrono::nanoseconds at_most)
+{
+    turn_began_.reset();
+    context_.restart();
+    if (clients_.empty() && ending_.empty())
+        context_.run_one_for(at_most);
+    work();
+}
+
+bool event_loop::work()
+{
+    turn_began_.reset();
+    context_.poll();
+    run_clients();
+    end_turn();
+    return !clients_.empty();
+}
+
+void event_loop::run_clients()
+{
+    for (std::size_t i = 0; i < clients_per_turn && !clients_.empty(); ++i) {
+        auto next = std::move(clients_.front());
+        clients_.pop_front();
+        std::move(next)();
+    }
+}
+
+void event_loop::at_turn_end(turn_end& what)
+{
+    if (!std::exchange(what.is_queued_, true))
+        ending_.push_back(&what);
+}
+
+void event_loop::forget(turn_end& gone)
+{
+    if (std::exchange(gone.is_queued_, false))
+        std::erase(ending_, &gone);
+}
+
+void event_loop::end_turn()
+{
+    while (!ending_.empty()) {
+        auto& what = *ending_.back();
+        ending_.pop_back();
+        what.is_queued_ = false;
+        what.on_turn_end();
+    }
+}
+
+} // namespace headgate

@@ -1,0 +1,97 @@
+// The event loop of a thread: Asio's io_context with two additions. Clients that have sent something wait in a FIFO
+// behind everything else, so that requests that have begun are finished before more begin: few are under way at a time,
+// and their memory is still in the cache. And some work is done once at the end of a turn, such as sending the commands
+// for Redis that the turn has produced.
+#pragma once
+
+#include "limiter/io/asio.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/execution.hpp>
+
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace headgate {
+
+class event_loop;
+
+// Something to do once at the end of a turn.
+class turn_end
+{
+public:
+    virtual void on_turn_end() = 0;
+
+protected:
+    virtual ~turn_end() = default;
+
+private:
+    friend class event_loop;
+    bool is_queued_ = false;
+};
+
+class event_loop
+{
+public:
+    // An executor for asio::bind_executor: a completion handler that is bound to it waits in the FIFO of clients.
+    class client_executor
+    {
+    public:
+        explicit client_executor(event_loop& in) noexcept : loop_(&in) {}
+        template <class Function>
+        void execute(Function&& f) const
+        {
+            loop_->clients_.emplace_back(std::forward<Function>(f));
+        }
+        asio::execution_context& query(asio::execution::context_t) const noexcept { return loop_->context_; }
+        static constexpr asio::execution::blocking_t query(asio::execution::blocking_t)
+        {
+            return asio::execution::blocking.never;
+        }
+        friend bool operator==(const client_executor&, const client_executor&) noexcept = default;
+
+    private:
+        event_loop* loop_;
+    };
+
+    event_loop() = default;
+    event_loop(const event_loop&) = delete;
+    event_loop& operator=(const event_loop&) = delete;
+
+    asio::io_context& context() { return context_; }
+    executor get_executor() { return context_.get_executor(); }
+    client_executor clients() { return client_executor(*this); }
+
+    // Runs until no coroutine and no operation is left.
+    void run();
+    // One turn; waits for something to happen, for `at_most`.
+    void turn(std::chrono::nanoseconds at_most);
+
+    // When this turn began: near enough for deadlines, and read once.
+    steady_time turn_began()
+    {
+        if (!turn_began_)
+            turn_began_ = std::chrono::steady_clock::now();
+        return *turn_began_;
+    }
+
+    // Calls `what` at the end of this turn. Once, however often this is called.
+    void at_turn_end(turn_end& what);
+    void forget(turn_end& gone);
+
+private:
+    // What is ready, then some clients, then the end of the turn. Whether something is left to do at once.
+    bool work();
+    void run_clients();
+    void end_turn();
+
+    asio::io_context context_{1};
+    std::deque<asio::any_completion_handler<void()>> clients_;
+    std::vector<turn_end*> ending_;
+    std::optional<steady_time> turn_began_;
+};
+
+} // namespace headgate
