@@ -1,4 +1,4 @@
-# What every target of the project has in common: language, warnings, sanitizers, ccache, and the layer check.
+# What all targets of the project have in common: language, warnings, sanitizers, ccache, the layer check.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -10,9 +10,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
 
 find_program(HEADGATE_CCACHE ccache)
 if(HEADGATE_CCACHE)
-    # pch_defines and time_macros: without them ccache cannot reuse anything compiled with a precompiled header.
+    # Without pch_defines and time_macros ccache cannot reuse what was compiled with a precompiled header; with the base folder and
+    # without the hash of the build folder it finds the results of other checkouts and other folders.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_SLOPPINESS=pch_defines,time_macros"
-        "${HEADGATE_CCACHE}")
+        "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${HEADGATE_CCACHE}")
 endif()
 
 add_library(headgate_options INTERFACE)
@@ -22,7 +23,7 @@ target_compile_options(headgate_options INTERFACE
     -Wno-psabi -Wno-missing-field-initializers -Wno-restrict $<$<CXX_COMPILER_ID:GNU>:-fcoroutines> $<$<BOOL:${HEADGATE_WERROR}>:-Werror>
     -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
-    # Structures of some hundred bytes are cleared and copied by plain moves: `rep stos` takes longer to begin than that.
+    # Clear and copy structures of some hundred bytes with plain moves: `rep stos` takes longer to start than they take.
     target_compile_options(headgate_options INTERFACE
         -mmemset-strategy=unrolled_loop:512:noalign,libcall:-1:noalign
         -mmemcpy-strategy=unrolled_loop:512:noalign,libcall:-1:noalign)
@@ -46,39 +47,19 @@ if(HEADGATE_COVERAGE)
     add_link_options(--coverage)
 endif()
 
-# A trained build is made twice (script/build trained): first the layers that a request goes through count what it does there,
-# then they are compiled by what was counted. What the training did not meet is compiled as in any release.
-set(profile_options "")
-if(HEADGATE_PROFILE)
-    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-        message(FATAL_ERROR "HEADGATE_PROFILE is for GCC")
-    elseif(HEADGATE_PROFILE STREQUAL generate)
-        set(profile_options -fprofile-generate -fprofile-update=prefer-atomic)
-        add_link_options(-fprofile-generate)
-    elseif(HEADGATE_PROFILE STREQUAL use)
-        set(profile_options -fprofile-use -fprofile-partial-training -Wno-missing-profile)
-    else()
-        message(FATAL_ERROR "HEADGATE_PROFILE is `generate` or `use`, not `${HEADGATE_PROFILE}`")
-    endif()
-endif()
-
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 
-# A forbidden #include stops the build: the check is one quick pass over the sources before anything compiles.
+# A forbidden #include stops the build. The check is one quick pass over the sources before anything is compiled.
 add_custom_target(layers ALL
     COMMAND "${CMAKE_COMMAND}" -D "ROOT=${CMAKE_SOURCE_DIR}" -P "${CMAKE_SOURCE_DIR}/cmake/layers.cmake"
     COMMENT "Checking that includes keep to the layers" VERBATIM)
 
-# headgate_layer(<name> [TRAINED] SOURCES ... LINKS ...): one layer of design as one static library, `headgate_<name>`.
-# TRAINED: requests go through it.
+# headgate_layer(<name> SOURCES ... LINKS ...): one layer of the design as one static library, `headgate_<name>`.
 function(headgate_layer name)
-    cmake_parse_arguments(arg "TRAINED" "" "SOURCES;LINKS" ${ARGN})
+    cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
     add_library(headgate_${name} STATIC ${arg_SOURCES})
     target_link_libraries(headgate_${name} PUBLIC headgate_options ${arg_LINKS})
-    if(arg_TRAINED)
-        target_compile_options(headgate_${name} PRIVATE ${profile_options})
-    endif()
     add_dependencies(headgate_${name} layers)
 endfunction()
 

@@ -1,5 +1,5 @@
-// Checks across fields: listeners, stores; and the order in which all checks run.
-#include "config/checker.hpp"
+// Checks of listeners and stores, and the order in which all checks run.
+#include "config/check.hpp"
 
 #include <algorithm>
 #include <map>
@@ -17,26 +17,26 @@ bool overlap(const host_port& a, const host_port& b)
         return false;
     if (a.host == b.host || parse_address(a.host) == parse_address(b.host))
         return true;
-    // IPv6 listeners take IPv6 only, so [::] and 0.0.0.0 stand side by side.
+    // IPv6 listeners accept only IPv6, so [::] and 0.0.0.0 do not conflict.
     return is_v6(a.host) == is_v6(b.host) && (is_any(a.host) || is_any(b.host));
 }
 
 bool is_loopback(const std::string& host)
 {
-    static const auto v4 = parse_network("127.0.0.0/8").value;
-    static const auto v6 = parse_network("::1/128").value;
     const auto address = parse_address(host);
-    return address && (v4.contains(*address) || v6.contains(*address));
+    const ip_range v4{ip_address::v4(0x7f000000), 104}; // 127.0.0.0/8
+    return address && (v4.contains(*address) || *address == ip_address{0, 1});
 }
 
 void check_tls(checker& c, const tls_config& tls, const std::string& path)
 {
     const bool asks = tls.client_certificates != client_certificate::none;
-    if (asks && tls.client_ca.empty() && c.sound(path + ".client_ca"))
-        c.error(path + ".client_certificate", "client certificates need `client_ca`, the file of who may sign them");
-    if (!asks && !tls.client_ca.empty() && c.sound(path + ".client_certificate"))
+    if (asks && tls.client_ca.empty() && c.is_valid(path + ".client_ca"))
+        c.error(path + ".client_certificate",
+                "client certificates need `client_ca`, the file with the CA certificates that sign them");
+    if (!asks && !tls.client_ca.empty() && c.is_valid(path + ".client_certificate"))
         c.error(path + ".client_ca",
-                "nothing asks for client certificates; say `client_certificate: optional` or `required`");
+                "client certificates are not requested; set `client_certificate: optional` or `required`");
 }
 
 } // namespace
@@ -44,20 +44,20 @@ void check_tls(checker& c, const tls_config& tls, const std::string& path)
 void check_listeners(checker& c)
 {
     const auto& listeners = c.config.listeners;
-    if (listeners.empty() && c.at.given("listeners") && c.sound("listeners"))
+    if (listeners.empty() && c.at.given("listeners") && c.is_valid("listeners"))
         c.error("listeners", "there is no listener; add `- address: 127.0.0.1:8080`");
 
     std::multimap<std::uint16_t, std::pair<std::string, const host_port*>> by_port;
     const auto add = [&](const host_port& address, const std::string& path) {
-        if (!c.sound(path))
+        if (!c.is_valid(path))
             return;
         const auto [begin, end] = by_port.equal_range(address.port);
         for (auto it = begin; it != end; ++it) {
             if (!overlap(*it->second.second, address))
                 continue;
             const auto first = c.at.find(it->second.first);
-            c.error(path, c.quote(path, address.text()) + " is taken by " + it->second.first + " at line " +
-                              std::to_string(first.line) + "; give it another port");
+            c.error(path, c.quote(path, address.text()) + " is already used by " + it->second.first + " at line " +
+                              std::to_string(first.line) + "; choose another port");
             break;
         }
         by_port.emplace(address.port, std::pair{path, &address});
@@ -69,34 +69,35 @@ void check_listeners(checker& c)
             add(listener.address, path + ".address");
         if (listener.tls)
             check_tls(c, *listener.tls, path + ".tls");
-        if (listener.limits.request_line.bytes > listener.limits.head.bytes && c.sound(path + ".limits.head"))
+        if (listener.limits.request_line.bytes > listener.limits.head.bytes && c.is_valid(path + ".limits.head"))
             c.error(path + ".limits.request_line", "the request line is part of the head and cannot be larger than "
                                                    "`head`, " +
                                                        to_text(listener.limits.head));
-        if (listener.proxy_protocol && c.config.trusted_proxies.empty() && c.sound("trusted_proxies"))
-            c.error(path + ".proxy_protocol", "nobody may speak the PROXY protocol here; list the peers in "
+        if (listener.proxy_protocol && c.config.trusted_proxies.empty() && c.is_valid("trusted_proxies"))
+            c.error(path + ".proxy_protocol", "the PROXY protocol is accepted only from trusted proxies; list them in "
                                               "`trusted_proxies`");
     }
     if (!c.config.admin)
         return;
     add(c.config.admin->address, "admin.address");
-    if (!is_loopback(c.config.admin->address.host) && c.config.admin->token.empty() && c.sound("admin.address") &&
-        c.sound("admin.token"))
-        c.error("admin.address", "off loopback the admin listener needs a `token`, such as ${HEADGATE_ADMIN_TOKEN}");
+    if (!is_loopback(c.config.admin->address.host) && c.config.admin->token.empty() && c.is_valid("admin.address") &&
+        c.is_valid("admin.token"))
+        c.error("admin.address",
+                "an admin listener that is not on a loopback address needs a `token`, such as ${HEADGATE_ADMIN_TOKEN}");
 }
 
 void check_stores(checker& c)
 {
     for (const auto& [name, store] : c.config.stores) {
         const auto path = "stores." + name;
-        if (store.type != store_type::redis || !c.sound(path + ".url") || !c.sound(path + ".type"))
+        if (store.type != store_type::redis || !c.is_valid(path + ".url") || !c.is_valid(path + ".type"))
             continue;
         if (store.tls && !store.url.tls)
-            c.error(path + ".tls", "this URL does not speak TLS; write rediss://, or remove `tls`");
+            c.error(path + ".tls", "this URL does not use TLS; write rediss://, or remove `tls`");
         if (!store.url.password.empty() && !store.password.empty())
-            c.error(path + ".password", "the URL holds a password as well; keep one of them");
+            c.error(path + ".password", "the URL contains a password as well; keep one of them");
         if (store.tls && store.tls->certificate.empty() != store.tls->key.empty())
-            c.error(path + ".tls", "`certificate` and `key` go together; give both or none");
+            c.error(path + ".tls", "`certificate` and `key` belong together; give both or neither");
     }
     // Two snapshots in one file would overwrite each other.
     std::map<std::string, std::string> snapshots;
@@ -106,7 +107,7 @@ void check_stores(checker& c)
         const auto path = "stores." + name + ".snapshot.path";
         const auto [first, is_new] = snapshots.emplace(store.snapshot->path, name);
         if (!is_new)
-            c.error(path, "the store `" + first->second + "` writes to the same file; give each its own");
+            c.error(path, "the store `" + first->second + "` writes to the same file; give each store its own file");
     }
 }
 
@@ -118,7 +119,7 @@ void check_all(checker& c)
     check_chains(c);
     check_routes(c);
     warn_of_shadowed_routes(c);
-    // A misspelt reference leaves the thing it meant unused; one message is enough.
+    // A misspelt reference also leaves its target unused; one message is enough.
     if (has_errors(c.problems))
         return;
     c.warn_unused(c.config.chains, "chains", c.used_chains);

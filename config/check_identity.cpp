@@ -1,22 +1,18 @@
-// Checks across fields: tokens, API keys, keys, plans.
-#include "config/builtin_keys.hpp"
-#include "config/checker.hpp"
+// Checks of tokens, API keys, keys and plans.
+#include "config/check.hpp"
+#include "config/choices.hpp"
 
 #include <algorithm>
 
 namespace headgate::config {
 
-bool is_builtin_key(std::string_view name)
-{
-    return name == "route" || name == "host" || name == "method" || name == "client_ip";
-}
-
 namespace {
 
 void check_jwt(checker& c, const jwt_config& jwt, const std::string& path)
 {
-    if (jwt.algorithms.empty() && c.at.given(path + ".algorithms") && c.sound(path + ".algorithms"))
-        c.error(path + ".algorithms", "no signature would be accepted; list at least one, such as RS256");
+    if (jwt.algorithms.empty() && c.at.given(path + ".algorithms") && c.is_valid(path + ".algorithms"))
+        c.error(path + ".algorithms",
+                "the list is empty, so no token would be accepted; list at least one algorithm, such as RS256");
     const bool hs = std::any_of(jwt.algorithms.begin(), jwt.algorithms.end(),
                                 [](jwt_algorithm a) { return a <= jwt_algorithm::HS512; });
     const bool others = std::any_of(jwt.algorithms.begin(), jwt.algorithms.end(),
@@ -24,15 +20,15 @@ void check_jwt(checker& c, const jwt_config& jwt, const std::string& path)
     const int sources =
         int(c.at.given(path + ".secret")) + int(c.at.given(path + ".public_key")) + int(c.at.given(path + ".jwks"));
     if (sources != 1)
-        c.error(path, sources == 0 ? "nothing says how to verify a token; give `secret`, `public_key` or `jwks`"
+        c.error(path, sources == 0 ? "there is no key to verify tokens with; add `secret`, `public_key` or `jwks`"
                                    : "give only one of `secret`, `public_key` and `jwks`");
-    // Mixing the families lets a token be signed with the public key as if it were a secret.
+    // With both kinds of algorithms a token could be signed with the public key as an HS secret.
     else if (hs && !jwt.public_key.empty())
-        c.error(path + ".algorithms", "the HS family must not be verified with a public key, which everybody knows; "
-                                      "use `secret`, or remove HS from the list");
+        c.error(path + ".algorithms", "HS signatures must not be verified with a public key, because anyone who has it "
+                                      "could sign; use `secret`, or remove HS from the list");
     else if (others && !jwt.secret.empty())
         c.error(path + ".algorithms",
-                "a `secret` verifies only the HS family; use `public_key` or `jwks` for the others");
+                "a `secret` verifies only HS signatures; use `public_key` or `jwks` for the others");
 }
 
 class key_cycles
@@ -59,11 +55,11 @@ private:
             std::string circle;
             for (auto at = it; at != open_.end(); ++at)
                 circle += *at + " -> ";
-            c_.error("keys." + next, "the keys refer to each other in a circle: " + circle + next);
+            c_.error("keys." + next, "the keys refer to each other in a cycle: " + circle + next);
         } else if (c_.config.keys.contains(next) && open_.size() < max_depth_of_keys) {
             visit(next);
         } else if (open_.size() >= max_depth_of_keys) {
-            c_.error("keys." + next, "keys refer to keys more than 32 deep");
+            c_.error("keys." + next, "keys refer to each other more than 32 levels deep");
         }
     }
 
@@ -79,7 +75,7 @@ void check_plans(checker& c, const plans_config& plans)
         return std::find(plans.names.begin(), plans.names.end(), plan) != plans.names.end();
     };
     const auto must_be_known = [&](const std::string& plan, const std::string& path) {
-        if (c.sound("plans.names") && c.sound(path) && !known(plan))
+        if (c.is_valid("plans.names") && c.is_valid(path) && !known(plan))
             c.error(path, c.quote(path, plan) + " is not in `plans.names`" + did_you_mean(plan, plans.names));
     };
     if (!plans.default_plan.empty())
@@ -89,7 +85,7 @@ void check_plans(checker& c, const plans_config& plans)
     std::set<std::string> seen;
     for (std::size_t i = 0; i < plans.names.size(); ++i)
         if (!seen.insert(plans.names[i]).second)
-            c.error("plans.names[" + std::to_string(i) + "]", "this plan is named twice; keep one");
+            c.error("plans.names[" + std::to_string(i) + "]", "this plan is listed twice; remove one");
     check_sources(c, plans.sources, "plans.sources");
 }
 
@@ -112,25 +108,25 @@ void check_sources(checker& c, const std::vector<key_source>& sources, const std
             c.must_exist(c.config.jwt, "jwt", provider, place + ".jwt_claim.provider", c.used_jwt);
         else if (c.config.jwt.size() == 1)
             c.used_jwt.insert(c.config.jwt.begin()->first);
-        else if (c.sound("jwt"))
+        else if (c.is_valid("jwt"))
             c.error(place + ".jwt_claim",
                     c.config.jwt.empty()
-                        ? "a claim needs somebody to verify the token; add an entry to `jwt`"
-                        : "there are several entries in `jwt`; say which, { claim: sub, provider: NAME }");
+                        ? "a claim is read from a verified token; add an entry to `jwt`"
+                        : "there are several entries in `jwt`; name one, as in { claim: sub, provider: NAME }");
     }
 }
 
 void check_identity(checker& c)
 {
     for (const auto& [name, jwt] : c.config.jwt)
-        if (c.sound("jwt." + name))
+        if (c.is_valid("jwt." + name))
             check_jwt(c, jwt, "jwt." + name);
     key_cycles cycles(c);
     for (const auto& [name, key] : c.config.keys) {
         const auto path = "keys." + name;
         if (is_builtin_key(name))
             c.error(path, "`" + name + "` is built in and cannot be defined again; choose another name");
-        if (key.sources.empty() && c.sound(path) && c.sound(path + ".sources"))
+        if (key.sources.empty() && c.is_valid(path) && c.is_valid(path + ".sources"))
             c.error(path, "the key has no source; write e.g. [ { header: X-API-Key }, client_ip ]");
         check_sources(c, key.sources, c.at.given(path + ".sources") ? path + ".sources" : path);
         cycles.visit(name);

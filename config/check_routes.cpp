@@ -1,8 +1,7 @@
-// Checks across fields: upstreams, routes, answers.
-#include "config/chain_bounds.hpp"
-#include "config/checker.hpp"
-#include "config/checks.hpp"
-#include "config/rule_builder.hpp"
+// Checks of upstreams, routes and answers.
+#include "config/check.hpp"
+#include "config/model.hpp"
+#include "config/values.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -14,36 +13,36 @@ namespace {
 
 void check_upstream(checker& c, const upstream_config& upstream, const std::string& path)
 {
-    if (!c.sound(path) || !c.sound(path + ".servers") || !c.sound(path + ".echo"))
+    if (!c.is_valid(path) || !c.is_valid(path + ".servers") || !c.is_valid(path + ".echo"))
         return;
     if (upstream.echo && !upstream.servers.empty())
-        c.error(path + ".servers", "an echo upstream answers by itself; remove `servers`, or `echo`");
+        c.error(path + ".servers", "an echo upstream has no servers; remove `servers`, or `echo`");
     else if (!upstream.echo && upstream.servers.empty())
         c.error(path, "the upstream has no servers; write `servers: [ 127.0.0.1:9000 ]`, or `echo: true`");
     std::set<std::string> seen;
     for (std::size_t i = 0; i < upstream.servers.size(); ++i)
         if (!seen.insert(upstream.servers[i].text()).second)
-            c.error(path + ".servers[" + std::to_string(i) + "]", "this server is listed twice; once is enough");
+            c.error(path + ".servers[" + std::to_string(i) + "]", "this server is listed twice; remove one");
     if (upstream.host != "keep" && upstream.host != "rewrite")
         if (const auto complaint = check_host_pattern(upstream.host);
             !complaint.empty() || upstream.host.starts_with("*"))
             c.error(path + ".host", "it must be `keep`, `rewrite` or a host such as api.example.com");
 }
 
-// Read here, so that `headgate check` and a reload see a file that will not do before anything uses it.
+// Reads the file now, so that `headgate check` and a reload report a file that cannot be used.
 void read_body_file(checker& c, answers_config& answers, const std::string& path)
 {
     constexpr std::uintmax_t most = std::uintmax_t{64} * 1024;
     std::filesystem::path file = answers.body_file;
     if (file.is_relative())
         file = std::filesystem::path(c.at.file(c.at.find(path).file)).parent_path() / file;
-    auto read = c.world.read(file, most);
+    auto read = c.env.read(file, most);
     if (!read.complaint.empty())
         c.error(path, "the body cannot be read: " + read.complaint);
     answers.body_template = std::move(read.text);
 }
 
-// `body` and `body_file` are one choice: a route's own takes the place of the general one, whichever that was.
+// `body` and `body_file` are alternatives: either one of a route replaces either one of the top level.
 void choose_body(checker& c, answers_config& answers, const std::string& path)
 {
     const bool own_body = c.at.given(path + ".body"), own_file = c.at.given(path + ".body_file");
@@ -52,7 +51,7 @@ void choose_body(checker& c, answers_config& answers, const std::string& path)
     } else if (own_body) {
         answers.body_file.clear();
         answers.body_template = answers.body;
-    } else if (own_file && c.sound(path + ".body_file")) {
+    } else if (own_file && c.is_valid(path + ".body_file")) {
         answers.body.clear();
         if (!answers.body_file.empty())
             read_body_file(c, answers, path + ".body_file");
@@ -65,8 +64,9 @@ void check_answers(checker& c, answers_config& answers, const std::string& path)
 {
     choose_body(c, answers, path);
     if (c.at.given(path + ".content_type") && answers.body.empty() && answers.body_file.empty() &&
-        c.sound(path + ".body") && c.sound(path + ".body_file"))
-        c.error(path + ".content_type", "there is no body of your own to name the type of; add `body`, or remove this");
+        c.is_valid(path + ".body") && c.is_valid(path + ".body_file"))
+        c.error(path + ".content_type",
+                "this is the type of `body` or `body_file` and neither is given; add one, or remove this");
 }
 
 void check_params(checker& c, const route_match& match, const std::string& path)
@@ -79,17 +79,17 @@ void check_params(checker& c, const route_match& match, const std::string& path)
             const auto listed = path + ".path[" + std::to_string(i) + "]";
             if (!seen.insert(name).second)
                 c.error(c.at.given(listed) ? listed : path + ".path",
-                        "the parameter {" + name + "} stands twice in this path; give each its own name");
+                        "the parameter {" + name + "} appears twice in this path; give each parameter its own name");
         }
     }
 }
 
-// A route's cost must fit the rules it is for.
+// The cost of a route must not exceed what its rules can admit at once.
 void check_cost(checker& c, const route_config& route, const std::string& path)
 {
-    if (!route.cost || !c.sound(path + ".cost"))
+    if (!route.cost || !c.is_valid(path + ".cost"))
         return;
-    const auto cost = certain_cost(*route.cost);
+    const auto cost = minimum_cost(*route.cost);
     for (const auto& name : route.chains) {
         const auto chain = c.config.chains.find(name);
         if (chain == c.config.chains.end())
@@ -97,17 +97,17 @@ void check_cost(checker& c, const route_config& route, const std::string& path)
         for (std::size_t i = 0; i < chain->second.rules.size(); ++i) {
             const auto rule = "chains." + name + ".rules[" + std::to_string(i) + "]";
             if (chain->second.rules[i].algorithm == limiter::algorithm::concurrency)
-                continue; // counts requests, whatever they cost
+                continue; // counts requests, not their cost
             if (c.at.given(rule + ".limit") && !c.at.given(rule + ".cost") &&
-                cost > chain->second.rules[i].rule.limit() && c.sound(rule + ".limit"))
-                c.error(path + ".cost", "one request takes " + std::to_string(cost) + ", more than " + rule +
-                                            " ever lets pass at once; lower the cost, or raise the limit");
+                cost > chain->second.rules[i].rule.limit() && c.is_valid(rule + ".limit"))
+                c.error(path + ".cost", "one request costs " + std::to_string(cost) + ", more than " + rule +
+                                            " can admit at once; lower the cost, or raise the limit");
         }
     }
 }
 
-// Every rule that a request may meet has a place for its verdict.
-void check_size_of(checker& c, const route_config& route, const std::string& path)
+// The gateway reserves room for a fixed number of decisions per request.
+void check_size(checker& c, const route_config& route, const std::string& path)
 {
     std::size_t rules = 0;
     for (std::size_t i = 0; i < route.chains.size(); ++i) {
@@ -115,12 +115,12 @@ void check_size_of(checker& c, const route_config& route, const std::string& pat
         const auto place = c.at.given(listed) ? listed : path + ".chains";
         const auto chain = c.config.chains.find(route.chains[i]);
         const auto more = chain == c.config.chains.end() ? 0 : chain->second.rules.size();
-        if (i == max_chains_a_route)
-            c.error(place, "a route has at most " + std::to_string(max_chains_a_route) +
-                               " chains; put rules that belong together into one chain");
-        if (rules <= max_rules_a_route && rules + more > max_rules_a_route)
-            c.error(place, "the chains of the route have more than " + std::to_string(max_rules_a_route) +
-                               " rules in all; take some away");
+        if (i == max_chains_per_route)
+            c.error(place,
+                    "a route has at most " + std::to_string(max_chains_per_route) + " chains; merge some of them");
+        if (rules <= max_rules_per_route && rules + more > max_rules_per_route)
+            c.error(place, "the chains of the route have more than " + std::to_string(max_rules_per_route) +
+                               " rules in total; remove some");
         rules += more;
     }
 }
@@ -134,17 +134,16 @@ void check_route(checker& c, route_config& route, const std::string& path)
         if (route.chains[i].empty())
             continue;
         if (!seen.insert(route.chains[i]).second)
-            c.error(place, c.quote(place, route.chains[i]) + " stands twice; a chain is charged once a request");
+            c.error(place, c.quote(place, route.chains[i]) + " is listed twice; a chain is charged once per request");
         else
             c.must_exist(c.config.chains, "chains", route.chains[i], place, c.used_chains);
     }
-    check_size_of(c, route, path);
+    check_size(c, route, path);
     if (!route.upstream.empty())
         c.must_exist(c.config.upstreams, "upstreams", route.upstream, path + ".upstream", c.used_upstreams);
     if (!route.rewrite.replace_prefix.empty() && route.rewrite.strip_prefix.empty() &&
-        c.sound(path + ".rewrite.strip_prefix"))
-        c.error(path + ".rewrite.replace_prefix",
-                "this takes the place of `strip_prefix`, which is missing; say what to take off");
+        c.is_valid(path + ".rewrite.strip_prefix"))
+        c.error(path + ".rewrite.replace_prefix", "this replaces `strip_prefix`, which is missing; add it");
     check_params(c, route.match, path + ".match");
     check_cost(c, route, path);
     if (route.answers)
@@ -158,7 +157,7 @@ void check_routes(checker& c)
     for (const auto& [name, upstream] : c.config.upstreams)
         check_upstream(c, upstream, "upstreams." + name);
     check_answers(c, c.config.answers, "answers");
-    if (c.config.routes.empty() && c.at.given("routes") && c.sound("routes"))
+    if (c.config.routes.empty() && c.at.given("routes") && c.is_valid("routes"))
         c.error("routes", "there is no route; add e.g. `- { name: all, upstream: demo }`");
     std::unordered_map<std::string, std::size_t> names;
     for (std::size_t i = 0; i < c.config.routes.size(); ++i) {
@@ -170,7 +169,7 @@ void check_routes(checker& c)
                     c.quote(path + ".name", route.name) + " is already the name of routes[" +
                         std::to_string(first->second) + "] at line " +
                         std::to_string(c.at.find("routes[" + std::to_string(first->second) + "]").line) +
-                        "; give each route its own");
+                        "; give each route its own name");
         check_route(c, route, path);
     }
 }

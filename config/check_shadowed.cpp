@@ -1,6 +1,7 @@
-// Routes that can never be reached, because an earlier one takes all that they would match. A trie of path segments a
-// host pattern, so that 10,000 routes cost no more than their text. Cautious: it may miss a shadow, never invent one.
-#include "config/checker.hpp"
+// Warns of routes that are never reached because an earlier one matches all of their requests. One trie of path
+// segments per host pattern, so that the time is linear in the size of the routes. It may miss such a route, but every
+// warning is true.
+#include "config/check.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -13,7 +14,7 @@ namespace {
 
 using entry_list = std::vector<std::size_t>; // routes, in order
 
-// Many routes may share one pattern and differ in method or header; looking at the first few keeps this linear.
+// Many routes may share one pattern and differ in method or header; comparing only the first ones keeps this linear.
 constexpr std::size_t most_compared = 32;
 
 struct segment
@@ -26,7 +27,7 @@ struct segment
 struct paths_of_host
 {
     segment root;
-    entry_list any;                                       // no path said
+    entry_list any;                                       // routes without a path
     std::unordered_map<std::string, entry_list> suffixes; // *.png
 };
 
@@ -47,7 +48,7 @@ class shadow_finder
 public:
     explicit shadow_finder(const std::vector<route_config>& routes) : routes_(routes) {}
 
-    // The earlier route that takes everything of this one, if there is one; then this one is added.
+    // Returns an earlier route that matches all requests of this one, or nothing; then adds this one.
     std::optional<std::size_t> find_and_add(std::size_t route)
     {
         const auto found = find(route);
@@ -117,7 +118,7 @@ private:
             const auto it = host.suffixes.find(path);
             return it == host.suffixes.end() ? std::nullopt : first_wider(it->second, route);
         }
-        int steps = 256; // both `x` and `{}` are followed at each segment
+        int steps = 256; // bounds the search, which follows both `x` and `{}` at each segment
         return descend(host.root, split(path), 0, route, steps);
     }
 
@@ -126,7 +127,7 @@ private:
     {
         if (--steps < 0)
             return std::nullopt;
-        // `/a/*` takes `/a`, `/a/` and all below it, `/a/b/*` among it.
+        // `/a/*` matches `/a`, `/a/` and everything below, including `/a/b/*`.
         if (i == parts.size()) {
             const auto found = first_wider(at.exact, route);
             return found ? found : first_wider(at.prefix, route);
@@ -136,7 +137,7 @@ private:
         if (parts[i] == "*")
             return std::nullopt;
         for (const auto& name : {parts[i], std::string("{}")}) {
-            // A parameter takes any one segment but the empty one.
+            // A parameter matches one segment that is not empty.
             if (name == "{}" && parts[i].empty())
                 continue;
             if (const auto it = at.children.find(name); it != at.children.end())
@@ -157,7 +158,7 @@ private:
         return std::nullopt;
     }
 
-    // In method and headers; host and path have been compared already.
+    // Compares methods and headers; the caller has compared host and path.
     static bool is_wider(const route_match& a, const route_match& b)
     {
         const auto has = [&](const std::string& m) {
@@ -202,15 +203,15 @@ void warn_of_shadowed_routes(checker& c)
     shadow_finder finder(routes);
     for (std::size_t i = 0; i < routes.size(); ++i) {
         const auto path = "routes[" + std::to_string(i) + "]";
-        // A match with a mistake in it may be wider than what was meant.
-        const bool sound = c.sound(path) && c.sound(path + ".match") && c.sound(path + ".match.path") &&
-                           c.sound(path + ".match.host") && c.sound(path + ".match.methods");
-        if (!sound)
+        // A match with an error in it may match more than intended.
+        const bool valid = c.is_valid(path) && c.is_valid(path + ".match") && c.is_valid(path + ".match.path") &&
+                           c.is_valid(path + ".match.host") && c.is_valid(path + ".match.methods");
+        if (!valid)
             continue;
         if (const auto by = finder.find_and_add(i))
             c.warn(path, "this route is never reached: routes[" + std::to_string(*by) + "] (" + routes[*by].name +
                              ") at line " + std::to_string(c.at.find("routes[" + std::to_string(*by) + "]").line) +
-                             " takes all that it matches; put it before that one, or remove it");
+                             " matches all of its requests; move it before that route, or remove it");
     }
 }
 

@@ -1,4 +1,4 @@
-// The choices of the configuration and their words, in the order of the enumerators.
+// The enumerations of the configuration, each with its names in the order of the enumerators.
 #pragma once
 
 #include "limiter/core/rule.hpp"
@@ -10,7 +10,7 @@
 namespace headgate::config {
 
 template <std::size_t N>
-using words = std::array<std::string_view, N>;
+using name_list = std::array<std::string_view, N>;
 
 enum class client_certificate
 {
@@ -18,14 +18,14 @@ enum class client_certificate
     optional,
     required
 };
-constexpr words<3> names_of(client_certificate) { return {"none", "optional", "required"}; }
+constexpr name_list<3> names_of(client_certificate) { return {"none", "optional", "required"}; }
 
 enum class tls_version
 {
     tls1_2,
     tls1_3
 };
-constexpr words<2> names_of(tls_version) { return {"1.2", "1.3"}; }
+constexpr name_list<2> names_of(tls_version) { return {"1.2", "1.3"}; }
 
 enum class log_level
 {
@@ -34,14 +34,14 @@ enum class log_level
     warning,
     error
 };
-constexpr words<4> names_of(log_level) { return {"debug", "info", "warning", "error"}; }
+constexpr name_list<4> names_of(log_level) { return {"debug", "info", "warning", "error"}; }
 
 enum class access_format
 {
     json,
     combined
 };
-constexpr words<2> names_of(access_format) { return {"json", "combined"}; }
+constexpr name_list<2> names_of(access_format) { return {"json", "combined"}; }
 
 enum class x_forwarded
 {
@@ -49,7 +49,7 @@ enum class x_forwarded
     replace,
     off
 };
-constexpr words<3> names_of(x_forwarded) { return {"append", "replace", "off"}; }
+constexpr name_list<3> names_of(x_forwarded) { return {"append", "replace", "off"}; }
 
 enum class client_address_source
 {
@@ -57,7 +57,7 @@ enum class client_address_source
     x_forwarded_for,
     forwarded
 };
-constexpr words<3> names_of(client_address_source) { return {"peer", "x_forwarded_for", "forwarded"}; }
+constexpr name_list<3> names_of(client_address_source) { return {"peer", "x_forwarded_for", "forwarded"}; }
 
 enum class underscore_headers
 {
@@ -65,14 +65,14 @@ enum class underscore_headers
     refuse,
     keep
 };
-constexpr words<3> names_of(underscore_headers) { return {"drop", "refuse", "keep"}; }
+constexpr name_list<3> names_of(underscore_headers) { return {"drop", "refuse", "keep"}; }
 
 enum class store_type
 {
     memory,
     redis
 };
-constexpr words<2> names_of(store_type) { return {"memory", "redis"}; }
+constexpr name_list<2> names_of(store_type) { return {"memory", "redis"}; }
 
 enum class on_outage
 {
@@ -80,7 +80,7 @@ enum class on_outage
     open,
     closed
 };
-constexpr words<3> names_of(on_outage) { return {"local", "open", "closed"}; }
+constexpr name_list<3> names_of(on_outage) { return {"local", "open", "closed"}; }
 
 enum class jwt_algorithm
 {
@@ -98,7 +98,7 @@ enum class jwt_algorithm
     ES512,
     EdDSA
 };
-constexpr words<13> names_of(jwt_algorithm)
+constexpr name_list<13> names_of(jwt_algorithm)
 {
     return {"HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256",
             "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"};
@@ -109,7 +109,7 @@ enum class invalid_token
     refuse,
     absent
 };
-constexpr words<2> names_of(invalid_token) { return {"refuse", "absent"}; }
+constexpr name_list<2> names_of(invalid_token) { return {"refuse", "absent"}; }
 
 enum class missing_key
 {
@@ -117,21 +117,21 @@ enum class missing_key
     refuse,
     skip
 };
-constexpr words<3> names_of(missing_key) { return {"anonymous", "refuse", "skip"}; }
+constexpr name_list<3> names_of(missing_key) { return {"anonymous", "refuse", "skip"}; }
 
 enum class certificate_part
 {
     subject,
     fingerprint
 };
-constexpr words<2> names_of(certificate_part) { return {"subject", "fingerprint"}; }
+constexpr name_list<2> names_of(certificate_part) { return {"subject", "fingerprint"}; }
 
 enum class rule_mode
 {
     enforce,
     shadow
 };
-constexpr words<2> names_of(rule_mode) { return {"enforce", "shadow"}; }
+constexpr name_list<2> names_of(rule_mode) { return {"enforce", "shadow"}; }
 
 enum class cost_unit
 {
@@ -139,14 +139,14 @@ enum class cost_unit
     bytes,
     tokens
 };
-constexpr words<3> names_of(cost_unit) { return {"requests", "bytes", "tokens"}; }
+constexpr name_list<3> names_of(cost_unit) { return {"requests", "bytes", "tokens"}; }
 
 enum class forward_path
 {
     normalised,
     as_received
 };
-constexpr words<2> names_of(forward_path) { return {"normalised", "as_received"}; }
+constexpr name_list<2> names_of(forward_path) { return {"normalised", "as_received"}; }
 
 enum class answer_dialect
 {
@@ -156,14 +156,14 @@ enum class answer_dialect
     envoy,
     off
 };
-constexpr words<5> names_of(answer_dialect) { return {"ietf", "ietf-triple", "x-ratelimit", "envoy", "off"}; }
+constexpr name_list<5> names_of(answer_dialect) { return {"ietf", "ietf-triple", "x-ratelimit", "envoy", "off"}; }
 
 enum class reset_form
 {
     delta,
     epoch
 };
-constexpr words<2> names_of(reset_form) { return {"delta", "epoch"}; }
+constexpr name_list<2> names_of(reset_form) { return {"delta", "epoch"}; }
 
 enum class upstream_fields
 {
@@ -171,7 +171,13 @@ enum class upstream_fields
     replace,
     merge
 };
-constexpr words<3> names_of(upstream_fields) { return {"keep", "replace", "merge"}; }
+constexpr name_list<3> names_of(upstream_fields) { return {"keep", "replace", "merge"}; }
+
+// Keys that are defined without an entry in `keys`.
+constexpr bool is_builtin_key(std::string_view name)
+{
+    return name == "route" || name == "host" || name == "method" || name == "client_ip";
+}
 
 template <class E>
 constexpr std::string_view name_of(E value)

@@ -1,85 +1,87 @@
-// Upstreams, routes, answers.
-#include "config/checks.hpp"
+// The keys of upstreams, routes and answers.
 #include "config/describe.hpp"
-#include "config/shapes.hpp"
-#include "config/units.hpp"
 
 namespace headgate::config {
 
 void describe(visitor& v, upstream_config& x)
 {
-    v.key("echo", x.echo, {.doc = "Answer in-process with what was received: for first steps and tests."});
+    v.key("echo", x.echo,
+          {.doc = "Answer in the gateway itself with the request as received: for first steps and tests."});
     v.key("servers", x.servers,
-          {.doc = "Taken in turn, and so are the addresses of a name. It is looked up at the start and again when a "
-                  "connection fails.",
+          {.doc = "Used in turn, as are the addresses of a host name. A name is looked up at the start and again when "
+                  "a connection fails.",
            .min = 1,
            .host_name = true,
            .example = "[ 127.0.0.1:9000 ]"});
     v.key("host", x.host,
-          {.doc = "The Host that servers see: the client's (keep), the server's own (rewrite), or this name.",
+          {.doc = "Host that servers receive: the client's (keep), the server's own (rewrite), or this name.",
            .what = "`keep`, `rewrite` or a host"});
-    v.key("timeouts", x.timeouts, {.doc = "The slowest server that is waited for."});
+    v.key("timeouts", x.timeouts, {.doc = "How long the gateway waits for a server."});
     v.key("max_connections", x.max_connections,
-          {.doc = "Connections a worker opens to each server; all workers together open that many times their number.",
+          {.doc = "Maximum number of connections per worker to each server; all workers together may open that many "
+                  "times their number.",
            .min = 1,
            .max = 1'000'000});
     v.key("max_pending", x.max_pending,
-          {.doc = "Requests a worker lets wait for a connection, each for at most timeouts.connect; 503 beyond either.",
+          {.doc = "Maximum number of requests per worker that wait for a connection, each for at most "
+                  "timeouts.connect; 503 if either is exceeded.",
            .max = 1'000'000});
-    v.key("pool", x.pool, {.doc = "Connections kept for the next request."});
+    v.key("pool", x.pool, {.doc = "Connections kept open for later requests."});
 }
 
 void describe(visitor& v, upstream_timeouts& x)
 {
-    v.key(
-        "connect", x.connect,
-        {.doc = "Until the connection stands, 504 beyond; as long again for a place below max_connections, 503 beyond.",
-         .min = us(1ms),
-         .max = us(5min)});
-    v.key("first_byte", x.first_byte, {.doc = "Until the answer begins; 504 beyond.", .min = us(1ms), .max = us(24h)});
-    v.key("idle", x.idle, {.doc = "Between two pieces of the answer.", .min = us(1ms), .max = us(24h)});
+    v.key("connect", x.connect,
+          {.doc = "Until the connection is established, 504 if exceeded; also how long to wait for a connection when "
+                  "max_connections are in use, 503 if exceeded.",
+           .min = us(1ms),
+           .max = us(5min)});
+    v.key("first_byte", x.first_byte,
+          {.doc = "Until the response begins; 504 if exceeded.", .min = us(1ms), .max = us(24h)});
+    v.key("idle", x.idle, {.doc = "Between two parts of the response.", .min = us(1ms), .max = us(24h)});
 }
 
 void describe(visitor& v, pool_config& x)
 {
-    v.key("size", x.size, {.doc = "Idle connections a worker keeps.", .max = 100'000});
-    v.key("idle_timeout", x.idle_timeout, {.doc = "How long.", .min = us(10ms), .max = us(24h)});
+    v.key("size", x.size, {.doc = "Maximum number of idle connections per worker.", .max = 100'000});
+    v.key("idle_timeout", x.idle_timeout,
+          {.doc = "How long a connection may be idle.", .min = us(10ms), .max = us(24h)});
 }
 
 void describe(visitor& v, route_config& x)
 {
     v.key("name", x.name,
-          {.doc = "In logs and metrics, and the value of the built-in key `route`.",
+          {.doc = "Name in logs and metrics, and value of the built-in key `route`.",
            .required = true,
            .check = check_name,
            .what = "name",
            .example = "api"});
-    v.key("match", x.match, {.doc = "Which requests; everything when not said."});
+    v.key("match", x.match, {.doc = "Which requests; absent: all."});
     v.key("chains", x.chains,
-          {.doc = "Limits, in order; a refusal gives back what earlier chains took.",
+          {.doc = "Chains that limit the requests, in order; a refusal refunds what earlier chains charged.",
            .one_or_many = true,
            .what = "name of a chain",
            .example = "[ api ]"});
     v.key("upstream", x.upstream,
-          {.doc = "Which entry of `upstreams`.", .required = true, .what = "name of an upstream", .example = "demo"});
-    v.key("cost", x.cost, {.doc = "For rules that do not say their own."});
-    v.key("headers", x.headers, {.doc = "Header fields changed on the way."});
-    v.key("rewrite", x.rewrite, {.doc = "The path's beginning changed on the way."});
-    v.key("forward_path", x.path, {.doc = "Send the path in its plain form, or as the client spelt it."});
-    v.key("exempt", x.exempt, {.doc = "Requests of this route that no chain counts."});
-    v.key("answers", x.answers, {.doc = "Laid over the general `answers`."});
+          {.doc = "Entry of `upstreams`.", .required = true, .what = "name of an upstream", .example = "demo"});
+    v.key("cost", x.cost, {.doc = "Cost for rules that do not set one."});
+    v.key("headers", x.headers, {.doc = "Changes of header fields."});
+    v.key("rewrite", x.rewrite, {.doc = "Changes of the beginning of the path."});
+    v.key("forward_path", x.path, {.doc = "Send the path in its normalised form, or as the client wrote it."});
+    v.key("exempt", x.exempt, {.doc = "Requests of this route that are not limited."});
+    v.key("answers", x.answers, {.doc = "Settings that replace those of the top-level `answers`."});
 }
 
 void describe(visitor& v, route_match& x)
 {
     v.key("host", x.hosts,
-          {.doc = "Exact, or *.example.com for every name under it.",
+          {.doc = "Exact, or *.example.com for every name below it.",
            .one_or_many = true,
            .check = check_host_pattern,
            .what = "host",
            .example = "api.example.com"});
     v.key("path", x.paths,
-          {.doc = "/x exactly; /api/* everything below /api and /api itself; /users/{id} one segment; *.png a suffix.",
+          {.doc = "/x exactly; /api/* everything below /api, and /api itself; /users/{id} one segment; *.png a suffix.",
            .one_or_many = true,
            .check = check_path_pattern,
            .what = "path",
@@ -91,7 +93,7 @@ void describe(visitor& v, route_match& x)
            .what = "method",
            .example = "[ GET, POST ]"});
     v.key("headers", x.headers,
-          {.doc = "All of these, with exactly these values; `*`: present.",
+          {.doc = "All of these, with exactly these values; `*`: any value.",
            .check = check_header_value,
            .check_key = check_header_name,
            .example = "{ X-Version: \"2\" }"});
@@ -99,32 +101,35 @@ void describe(visitor& v, route_match& x)
 
 void describe(visitor& v, header_edits& x)
 {
-    v.key("request", x.request, {.doc = "Towards the upstream."});
-    v.key("response", x.response, {.doc = "Towards the client."});
+    v.key("request", x.request, {.doc = "For requests to the upstream."});
+    v.key("response", x.response, {.doc = "For responses to the client."});
 }
 
 void describe(visitor& v, header_edit& x)
 {
     v.key("add", x.add,
-          {.doc = "Beside any that are there.",
+          {.doc = "Added to existing fields of that name.",
            .check = check_header_value,
            .check_key = check_header_name,
            .example = "{ X-Gateway: headgate }"});
     v.key("set", x.set,
-          {.doc = "In place of any that are there.",
+          {.doc = "Replaces existing fields of that name.",
            .check = check_header_value,
            .check_key = check_header_name,
            .example = "{ X-Env: prod }"});
     v.key("remove", x.remove,
-          {.doc = "Taken away.", .check = check_header_name, .what = "header name", .example = "[ X-Debug ]"});
+          {.doc = "Removed.", .check = check_header_name, .what = "header name", .example = "[ X-Debug ]"});
 }
 
 void describe(visitor& v, rewrite_config& x)
 {
     v.key("strip_prefix", x.strip_prefix,
-          {.doc = "Taken off the path's beginning.", .check = check_path_prefix, .what = "path", .example = "/api"});
+          {.doc = "Removed from the beginning of the path.",
+           .check = check_path_prefix,
+           .what = "path",
+           .example = "/api"});
     v.key("replace_prefix", x.replace_prefix,
-          {.doc = "Put where strip_prefix stood.", .check = check_path_prefix, .what = "path", .example = "/v2"});
+          {.doc = "Put in place of strip_prefix.", .check = check_path_prefix, .what = "path", .example = "/v2"});
 }
 
 void describe(visitor& v, exempt_config& x)
@@ -143,42 +148,40 @@ void describe(visitor& v, exempt_config& x)
 
 void describe(visitor& v, answers_config& x)
 {
-    v.key("status", x.status, {.doc = "Of a refusal.", .min = 400, .max = 599});
+    v.key("status", x.status, {.doc = "Status of a refusal.", .min = 400, .max = 599});
     v.key("dialect", x.dialect,
-          {.doc = "How quotas are told: RateLimit and RateLimit-Policy (ietf), the older triple, X-RateLimit-*, "
-                  "Envoy's, or not at all."});
+          {.doc = "Header fields that report quotas: RateLimit and RateLimit-Policy (ietf), the three fields of older "
+                  "drafts (ietf-triple), X-RateLimit-*, Envoy's, or none."});
     v.only_with("dialect", "x-ratelimit", x.dialect == answer_dialect::x_ratelimit);
     v.key("reset", x.reset, {.doc = "Seconds from now, or since 1970."});
     v.for_all();
-    v.key("body", x.body,
-          {.doc = "Body of a refusal, with {rule}, {limit} (60 per minute) and {wait} (seconds); problem+json when not "
-                  "said.",
-           .example = "\"slow down: {rule}\""});
+    v.key(
+        "body", x.body,
+        {.doc = "Body of a refusal, with {rule}, {limit} (60 per minute) and {wait} (seconds); default: problem+json.",
+         .example = "\"slow down: {rule}\""});
     v.key("body_file", x.body_file,
           {.doc = "A file with the body, in place of `body`; at most 64 KiB, read at start and on reload.",
            .what = "path",
            .example = "/etc/headgate/429.html"});
     v.key("content_type", x.content_type,
-          {.doc = "Of that body. When not said: by the file's name (.html, .json, .txt), else text/plain.",
+          {.doc = "Media type of that body. Default: by the file name (.html, .json, .txt), else text/plain.",
            .check = check_content_type,
            .what = "media type",
            .example = "text/plain"});
     v.key("headers", x.headers,
-          {.doc = "Further fields on refusals; a Cache-Control takes the place of no-store.",
+          {.doc = "Additional header fields of refusals; a Cache-Control replaces no-store.",
            .check = check_header_value,
            .check_key = check_refusal_header,
            .example = "{ Cache-Control: no-store }"});
-    v.key(
-        "upstream_headers", x.upstream_headers,
-        {.doc =
-             "RateLimit fields that an upstream sends itself: sent in place of ours (keep), dropped (replace), or sent "
-             "beside ours (merge)."});
+    v.key("upstream_headers", x.upstream_headers,
+          {.doc = "RateLimit fields from an upstream: sent instead of the gateway's (keep), dropped (replace), or sent "
+                  "beside the gateway's (merge)."});
     v.key("explain_networks", x.explain_networks,
-          {.doc = "Clients that may ask what every rule said, with a header X-RateLimit-Explain.",
+          {.doc = "Clients that may request the decision of every rule with the header X-RateLimit-Explain.",
            .one_or_many = true,
            .example = "[ 10.0.0.0/8 ]"});
     v.key("retry_jitter", x.retry_jitter,
-          {.doc = "Retry-After grows by up to this, so that clients do not return all at once.",
+          {.doc = "Maximum random addition to Retry-After, so that clients do not return all at once.",
            .max = us(1h),
            .example = "5s"});
 }

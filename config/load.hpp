@@ -1,8 +1,8 @@
-// From text to a checked configuration, or to every problem in it at once.
+// Loads a checked configuration from YAML, or reports all problems in it.
 #pragma once
 
+#include "config/environment.hpp"
 #include "config/model.hpp"
-#include "config/outside.hpp"
 #include "config/problem.hpp"
 
 #include <filesystem>
@@ -14,14 +14,17 @@ namespace headgate::config {
 
 struct load_result
 {
-    std::optional<gateway_config> config; // only when there is no error
-    std::vector<problem> problems;        // sorted by place; warnings too
+    std::optional<gateway_config> config; // set when there is no error
+    std::vector<problem> problems;        // errors and warnings, sorted by position
 };
 
-load_result load_file(const std::filesystem::path& file, const outside& world = the_real_outside());
+load_result load_file(const std::filesystem::path& file, const environment& env = process_environment());
 
-// `shown_name` stands in problems and is where relative paths start.
+// `shown_name` is the file name in problems; relative paths start from its folder.
 load_result load_text(const std::string& text, const std::string& shown_name,
-                      const outside& world = the_real_outside());
+                      const environment& env = process_environment());
+
+// Returns an error for each use of a feature that the configuration describes and this version does not implement.
+std::vector<problem> not_built_yet(const gateway_config& config);
 
 } // namespace headgate::config

@@ -1,9 +1,9 @@
-// The whole configuration, typed, with its defaults: what gateway.yaml says once it has been checked.
-// A field here, its line in config/describe*.cpp and its text in gateway.yaml belong together; tests hold them equal.
+// The whole configuration, typed, with its defaults. Every field has a key in config/describe*.cpp and an entry in
+// gateway.yaml; tests compare them.
 #pragma once
 
 #include "config/choices.hpp"
-#include "config/places.hpp"
+#include "config/problem.hpp"
 #include "config/values.hpp"
 #include "limiter/core/rule.hpp"
 
@@ -44,10 +44,10 @@ struct listener_limits
 struct listener_timeouts
 {
     duration head = 10s;      // first to last byte of the head
-    duration body = 60s;      // between two pieces of the body
-    byte_size body_rate{256}; // a second, of the body as a whole; 0: any
+    duration body = 60s;      // between two parts of the body
+    byte_size body_rate{256}; // minimum per second over the whole body; 0: none
     duration idle = 60s;      // keep-alive connection without a request
-    duration write = 30s;     // the client takes nothing
+    duration write = 30s;     // the client reads nothing
 };
 
 struct listener_config
@@ -56,7 +56,7 @@ struct listener_config
     std::optional<tls_config> tls;
     bool proxy_protocol = false;
     std::uint64_t max_connections = 100'000;
-    std::uint64_t max_connections_per_address = 0; // 0: no cap
+    std::uint64_t max_connections_per_address = 0; // 0: unlimited
     listener_limits limits;
     listener_timeouts timeouts;
 };
@@ -64,7 +64,7 @@ struct listener_config
 struct admin_config
 {
     host_port address{"127.0.0.1", 9901};
-    secret token; // required off loopback
+    secret token; // required unless the address is a loopback address
 };
 
 // ---- logs and forwarding
@@ -83,20 +83,20 @@ struct log_config
 
 struct request_id_config
 {
-    std::string header = "X-Request-Id"; // "off": none
-    bool keep = false;                   // a client's own id is kept instead of replaced
+    std::string header = "X-Request-Id"; // "off": no id
+    bool keep = false;                   // keep an id that the client sends
 };
 
 struct forwarding_config
 {
-    std::string via = "headgate"; // our name in Via; "off": no Via
+    std::string via = "headgate"; // the gateway's name in Via; "off": no Via
     x_forwarded x_forwarded_headers = x_forwarded::append;
-    bool forwarded = false;                                                        // RFC 7239 Forwarded as well
+    bool forwarded = false;                                                        // send RFC 7239 Forwarded as well
     client_address_source client_address = client_address_source::x_forwarded_for; // read only from trusted_proxies
     request_id_config request_id;
     bool merge_slashes = true;
     underscore_headers underscores = underscore_headers::drop;
-    std::vector<std::string> trailers; // trailer fields that may pass
+    std::vector<std::string> trailers; // trailer fields that are forwarded
 };
 
 // ---- stores
@@ -112,7 +112,7 @@ struct snapshot_config
 struct redis_tls_config
 {
     std::string ca;          // empty: the system's
-    std::string certificate; // our own, when the server asks
+    std::string certificate; // the gateway's, if the server requests one
     std::string key;
     std::string server_name; // empty: the host
 
@@ -121,7 +121,7 @@ struct redis_tls_config
 
 struct breaker_config
 {
-    std::uint64_t failures = 5;   // in a row, before it opens
+    std::uint64_t failures = 5;   // consecutive failures that open it
     duration probe_interval = 1s; // one probe at a time while it is open
 
     bool operator==(const breaker_config&) const = default;
@@ -129,7 +129,7 @@ struct breaker_config
 
 struct lease_config
 {
-    std::uint64_t share_percent = 10; // at most this share of what is left
+    std::uint64_t share_percent = 10; // maximum share of the remaining quota
     duration max_age = 1s;
 
     bool operator==(const lease_config&) const = default;
@@ -145,14 +145,14 @@ struct store_config
     redis_url url;
     std::string username;
     secret password;
-    duration timeout = 20ms; // a decision waits no longer
+    duration timeout = 20ms; // maximum wait of a decision
     duration connect_timeout = 1s;
     on_outage outage = on_outage::local;
-    std::uint64_t expected_gateways = 1; // local share in an outage is limit / this
+    std::uint64_t expected_gateways = 1; // in an outage the local limit is limit / this
     std::optional<redis_tls_config> tls;
     breaker_config breaker;
     std::optional<lease_config> lease;
-    bool hash_keys = false; // principals reach Redis only as digests
+    bool hash_keys = false; // identities are sent to Redis only as digests
 
     bool operator==(const store_config&) const = default;
 };
@@ -162,10 +162,10 @@ struct store_config
 struct jwt_config
 {
     std::vector<jwt_algorithm> algorithms;
-    std::string header = "Authorization"; // `Bearer ` is taken off
-    config::secret secret;                // HS family
-    std::string public_key;               // PEM file, the other families
-    std::string jwks;                     // JWKS file, any family
+    std::string header = "Authorization"; // a leading `Bearer ` is removed
+    config::secret secret;                // for HS algorithms
+    std::string public_key;               // PEM file, for the other algorithms
+    std::string jwks;                     // JWKS file, for any algorithm
     std::string issuer;                   // empty: not checked
     std::vector<std::string> audience;    // empty: not checked
     duration leeway = 30s;                // on exp and nbf
@@ -180,7 +180,7 @@ struct api_keys_config
 struct jwt_claim_source
 {
     std::string claim;
-    std::string provider; // may stay empty when there is only one
+    std::string provider; // empty: the only one
 };
 
 struct client_ip_source
@@ -211,13 +211,13 @@ struct key_source
 
 struct key_config
 {
-    std::vector<key_source> sources; // the first one that is present
+    std::vector<key_source> sources; // the first one that is present is used
     missing_key missing = missing_key::anonymous;
 };
 
 struct plans_config
 {
-    std::vector<key_source> sources; // where a request's plan is read
+    std::vector<key_source> sources; // where the plan of a request is read
     std::vector<std::string> names;
     std::string default_plan;
     std::map<std::string, std::string> overrides; // key value -> plan
@@ -225,15 +225,22 @@ struct plans_config
 
 // ---- limits
 
+// Bounds of what is decided per request. The limiter and the gateway reserve room for this much, so that a decision
+// allocates no memory; gateway/compiled/config.cpp checks that their numbers are equal.
+inline constexpr std::size_t max_chains_per_route = 8;
+inline constexpr std::size_t max_keys_per_chain = 8;
+inline constexpr std::size_t max_rules_per_key = 16; // of one chain
+inline constexpr std::size_t max_rules_per_route = 128;
+
 struct cost_config
 {
-    std::optional<std::uint64_t> fixed;           // the same for every request; 1 when nothing is said
+    std::optional<std::uint64_t> fixed;           // the same for every request; default: 1
     std::string header;                           // read from this request header
-    std::uint64_t max = 1'000;                    // cap on what a header may say
+    std::uint64_t max = 1'000;                    // maximum that the header may set
     std::uint64_t fallback = 1;                   // key `default`: header missing or method not listed
     std::map<std::string, std::uint64_t> methods; // by method
     std::string settle;                           // a response header's name, or response_bytes
-    std::uint64_t reserve = 1;                    // taken before the answer is known
+    std::uint64_t reserve = 1;                    // charged before the response is known
 };
 
 struct outcome_config
@@ -274,11 +281,11 @@ struct rule_config
     rule_mode mode = rule_mode::enforce;
     std::map<std::string, limit_value> plans;     // plan -> limit
     std::map<std::string, limit_value> overrides; // key value -> limit
-    std::optional<on_outage> outage;              // else the store's
+    std::optional<on_outage> outage;              // empty: that of the store
 
-    limiter::rule rule;                                  // made from the above, ready for the limiter
-    std::map<std::string, limiter::rule> plan_rules;     // those of `plans` that are rates or counts
-    std::map<std::string, limiter::rule> override_rules; // those of `overrides` that are rates or counts
+    limiter::rule rule;                                  // built from the above
+    std::map<std::string, limiter::rule> plan_rules;     // of the `plans` that are rates or counts
+    std::map<std::string, limiter::rule> override_rules; // of the `overrides` that are rates or counts
 };
 
 struct chain_config
@@ -293,13 +300,13 @@ struct upstream_timeouts
 {
     duration connect = 2s;
     duration first_byte = 60s;
-    duration idle = 60s; // between two pieces of the answer
+    duration idle = 60s; // between two parts of the response
     bool operator==(const upstream_timeouts&) const = default;
 };
 
 struct pool_config
 {
-    std::uint64_t size = 1'024;  // idle connections a worker keeps
+    std::uint64_t size = 1'024;  // idle connections per worker
     duration idle_timeout = 60s; // then they are closed
     bool operator==(const pool_config&) const = default;
 };
@@ -310,8 +317,8 @@ struct upstream_config
     std::vector<host_port> servers;
     std::string host = "keep"; // keep, rewrite (the server's), or a name
     upstream_timeouts timeouts;
-    std::uint64_t max_connections = 1'024; // to each server, a worker
-    std::uint64_t max_pending = 1'024;     // requests that wait for a connection, a worker
+    std::uint64_t max_connections = 1'024; // per worker, to each server
+    std::uint64_t max_pending = 1'024;     // per worker, requests that wait for a connection
     pool_config pool;
     bool operator==(const upstream_config&) const = default;
 };
@@ -340,7 +347,7 @@ struct header_edits
 struct rewrite_config
 {
     std::string strip_prefix;
-    std::string replace_prefix; // put where strip_prefix stood
+    std::string replace_prefix; // replaces strip_prefix
 };
 
 struct exempt_config
@@ -356,14 +363,14 @@ struct answers_config
     answer_dialect dialect = answer_dialect::ietf;
     reset_form reset = reset_form::delta; // x-ratelimit only
     std::string body;                     // template; empty: application/problem+json
-    std::string body_file;                // or a file with it
-    std::string content_type;             // of the body above
+    std::string body_file;                // file with the template, in place of `body`
+    std::string content_type;             // media type of the body
     std::map<std::string, std::string> headers;
     upstream_fields upstream_headers = upstream_fields::replace;
-    std::vector<network> explain_networks; // may ask for X-RateLimit-Explain
-    duration retry_jitter = 0s;            // added to Retry-After, never taken off
+    std::vector<network> explain_networks; // may request X-RateLimit-Explain
+    duration retry_jitter = 0s;            // maximum addition to Retry-After
 
-    std::string body_template; // `body`, or what was read from `body_file`
+    std::string body_template; // `body`, or the content of `body_file`
     bool has_own_body() const { return !body.empty() || !body_file.empty(); }
 };
 
@@ -373,12 +380,12 @@ struct route_config
     route_match match;
     std::vector<std::string> chains;
     std::string upstream;
-    std::optional<cost_config> cost; // for rules without their own
+    std::optional<cost_config> cost; // for rules that set none
     header_edits headers;
     rewrite_config rewrite;
     forward_path path = forward_path::normalised;
     exempt_config exempt;
-    std::optional<answers_config> answers; // already laid over the general ones
+    std::optional<answers_config> answers; // complete: includes the top-level ones
 };
 
 struct gateway_config
@@ -401,7 +408,7 @@ struct gateway_config
     answers_config answers;
     std::vector<route_config> routes; // first match wins
 
-    std::shared_ptr<const config::places> places; // where each value stood, for later problems
+    std::shared_ptr<const config::places> places; // positions of the values, for later problems
 };
 
 } // namespace headgate::config

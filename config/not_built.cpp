@@ -1,4 +1,4 @@
-#include "config/not_built.hpp"
+#include "config/load.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -7,7 +7,7 @@ namespace headgate::config {
 
 namespace {
 
-// Collects the paths at which one feature is used.
+// Collects the paths at which a feature is used.
 struct finder
 {
     const gateway_config& config;
@@ -53,9 +53,9 @@ struct feature
     void (*find)(finder& f);
 };
 
-// One line a feature; the change that builds it takes its line away.
+// One entry per feature; implementing the feature removes the entry.
 const feature features[] = {
-    {"passing trailers on", [](finder& f) { f.at(!f.config.forwarding.trailers.empty(), "forwarding.trailers"); }},
+    {"forwarding trailers", [](finder& f) { f.at(!f.config.forwarding.trailers.empty(), "forwarding.trailers"); }},
     {"TLS",
      [](finder& f) {
          f.each_listener([&](const auto& x, const auto& path) { f.at(x.tls.has_value(), path + ".tls"); });
@@ -70,11 +70,11 @@ const feature features[] = {
              f.at(x.outage == on_outage::local, f.given(path + ".on_outage") ? path + ".on_outage" : path);
          });
      }},
-    {"taking tokens ahead",
+    {"leasing tokens",
      [](finder& f) {
          f.each_redis([&](const auto& x, const auto& path) { f.at(x.lease.has_value(), path + ".lease"); });
      }},
-    {"this source of a key",
+    {"identifying clients by their certificate",
      [](finder& f) {
          f.each_source([&](const key_source& x, const auto& path) { f.at(x.client_certificate.has_value(), path); });
      }},
@@ -89,8 +89,8 @@ std::vector<problem> not_built_yet(const gateway_config& config)
         finder f{config, {}};
         feature.find(f);
         const auto message =
-            std::string(feature.what) + " is not built yet in this version; remove it, or wait for a later one";
-        // A configuration that a program made, not a file, has no places.
+            std::string(feature.what) + " is not implemented in this version; remove it, or use a later version";
+        // A configuration that was not loaded from a file has no places.
         for (const auto& path : f.found)
             problems.push_back(config.places ? config.places->make(severity::error, path, message)
                                              : problem{severity::error, {}, 0, 0, path, message});

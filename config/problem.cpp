@@ -25,7 +25,7 @@ bool has_errors(const std::vector<problem>& problems)
 
 namespace {
 
-// Letters added, lost, changed, or two neighbours swapped.
+// Counts letters that are added, removed, changed or swapped with their neighbour.
 std::size_t edit_distance(const std::string& a, const std::string& b)
 {
     std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
@@ -47,7 +47,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b)
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates)
 {
-    // A third of the letters may differ: `limt` finds `limit`, `x` finds nothing.
+    // A third of the letters may differ: `limt` finds `limit`, `x` finds none.
     const std::size_t allowed = std::max<std::size_t>(1, name.size() / 3);
     std::size_t best = allowed + 1;
     std::string found;
@@ -69,6 +69,56 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
 {
     const auto near = nearest_name(name, candidates);
     return near.empty() ? std::string{} : "; did you mean `" + near + "`?";
+}
+
+int places::add_file(std::string shown_name)
+{
+    files_.push_back(std::move(shown_name));
+    return static_cast<int>(files_.size()) - 1;
+}
+
+std::size_t places::order_of(const std::string& shown_name) const
+{
+    const auto it = std::find(files_.begin(), files_.end(), shown_name);
+    return static_cast<std::size_t>(it - files_.begin());
+}
+
+bool places::has_file(const std::string& shown_name) const
+{
+    return std::find(files_.begin(), files_.end(), shown_name) != files_.end();
+}
+
+void places::mark_from_environment(const std::string& path)
+{
+    if (auto it = places_.find(path); it != places_.end())
+        it->second.from_environment = true;
+}
+
+bool places::is_from_environment(const std::string& path) const
+{
+    auto it = places_.find(path);
+    return it != places_.end() && it->second.from_environment;
+}
+
+place places::find(std::string_view path) const
+{
+    while (!path.empty()) {
+        if (auto it = places_.find(std::string(path)); it != places_.end())
+            return it->second;
+        const auto end = path.find_last_of(".[");
+        path = end == std::string_view::npos ? std::string_view{} : path.substr(0, end);
+    }
+    return {};
+}
+
+problem places::make(severity level, const std::string& path, std::string message) const
+{
+    return make(level, find(path), path, std::move(message));
+}
+
+problem places::make(severity level, place at, const std::string& path, std::string message) const
+{
+    return {level, file(at.file), at.line, at.column, path, std::move(message)};
 }
 
 } // namespace headgate::config

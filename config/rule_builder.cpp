@@ -1,4 +1,4 @@
-#include "config/rule_builder.hpp"
+#include "config/check.hpp"
 
 namespace headgate::config {
 
@@ -7,7 +7,8 @@ namespace {
 using limiter::algorithm;
 using form = limit_value::form;
 
-constexpr std::uint64_t fastest_per_microsecond = 10; // the clock has microseconds; beyond this rounding shows
+constexpr std::uint64_t fastest_per_microsecond =
+    10; // above this, rounding to the clock's microseconds becomes visible
 constexpr std::uint64_t largest_burst = std::uint64_t{1} << 31U;
 
 class builder
@@ -36,7 +37,7 @@ public:
         if (rule.kind == algorithm::fixed_window)
             build_window(std::move(zone));
         if (rule.kind == algorithm::sliding_log && rule.count > limiter::max_log_records)
-            complain("limit", "a sliding_log keeps a record for each of its requests, at most " +
+            complain("limit", "a sliding_log keeps one record per request, at most " +
                                   std::to_string(limiter::max_log_records) +
                                   "; use sliding_window or token_bucket for larger limits");
         check_cost(rule.count);
@@ -53,9 +54,9 @@ private:
                      "`" + limit_.text + "` is for plans and overrides; a rule needs a limit such as 60/minute");
         else if (wants_count && limit_.what == form::rate)
             complain("limit",
-                     "concurrency counts requests in flight, not in a time; write just the number, such as 10");
+                     "concurrency limits requests in flight and has no period; write only the number, such as 10");
         else if (!wants_count && limit_.what == form::count)
-            complain("limit", "the time is missing; write " + limit_.text + "/minute or " + limit_.text + " per 90s");
+            complain("limit", "the period is missing; write " + limit_.text + "/minute or " + limit_.text + " per 90s");
         else
             return true;
         return false;
@@ -65,7 +66,7 @@ private:
     {
         const auto us = static_cast<std::uint64_t>(limit_.period.count()); // at most a year, so no overflow
         if (limit_.count > us * fastest_per_microsecond)
-            complain("limit", "that is more than 10,000,000 a second, the fastest that is counted exactly");
+            complain("limit", "the rate is above 10,000,000 per second, the highest that is counted exactly");
     }
 
     void build_bucket()
@@ -73,28 +74,29 @@ private:
         auto& rule = out_.rule;
         rule.capacity = capacity();
         if (rule.kind == algorithm::token_bucket && config_.burst == 0U)
-            complain("burst", "a bucket of 0 would never admit anything; the least is 1");
+            complain("burst", "a bucket of 0 would refuse every request; the minimum is 1");
         else if (rule.capacity > largest_burst)
             complain(config_.burst      ? "burst"
                      : config_.capacity ? "capacity"
                                         : "limit",
-                     "the most at once must be at most 2147483648 (2^31); say a smaller `burst`");
+                     "at most 2147483648 (2^31) can be admitted at once; set a smaller `burst`");
         else
             check_cost(rule.capacity);
         rule.initial = config_.initial.value_or(rule.capacity);
         if (rule.initial > rule.capacity)
-            complain("initial", "a key cannot start with more than its bucket holds, " + std::to_string(rule.capacity) +
+            complain("initial", "this is more than the bucket holds, " + std::to_string(rule.capacity) +
                                     "; lower it, or raise `burst`");
         if (config_.burst && config_.capacity)
-            complain("capacity", "`burst` says the same in other words (capacity = burst + 1); keep one of them");
+            complain("capacity",
+                     "`burst` is also given and sets the same value (capacity = burst + 1); keep one of them");
         if (!config_.delay || config_.delay->what == delay_value::form::none)
             return;
         rule.delay_after = config_.delay->after;
         if (config_.delay->after > 0 && config_.delay->after >= rule.capacity)
-            complain("delay", "nothing would ever be delayed: at most " + std::to_string(rule.capacity) +
-                                  " pass at once; say a smaller number, or `none`");
+            complain("delay", "no request would wait, because at most " + std::to_string(rule.capacity) +
+                                  " are admitted at once; write a smaller number, or `none`");
         else if (rule.capacity == 1)
-            complain("delay", "there is no room to wait in; say a `burst` as well");
+            complain("delay", "no request can wait, because at most 1 is admitted at once; add a `burst`");
     }
 
     std::uint64_t capacity() const
@@ -120,16 +122,17 @@ private:
             rule.zone = std::move(zone);
         }
         if (config_.time_zone != "UTC" && rule.calendar == limiter::calendar_unit::none)
-            complain("time_zone", "a time zone moves only windows of a day, week or month with `align: clock`; remove "
-                                  "it, or write the limit as N/day");
+            complain("time_zone", "a time zone applies only to windows of a day, week or month with `align: clock`; "
+                                  "remove it, or write the limit as N/day");
     }
 
     void check_cost(std::uint64_t most)
     {
-        const auto cost = certain_cost(config_.cost);
+        const auto cost = minimum_cost(config_.cost);
         if (cost > most)
-            complain("cost", "one request takes " + std::to_string(cost) + " and at most " + std::to_string(most) +
-                                 " pass at once, so none would ever pass; lower the cost, or raise the limit");
+            complain("cost",
+                     "one request costs " + std::to_string(cost) + " and at most " + std::to_string(most) +
+                         " are admitted at once, so none would be admitted; lower the cost, or raise the limit");
     }
 
     const rule_config& config_;
@@ -139,7 +142,7 @@ private:
 
 } // namespace
 
-std::uint64_t certain_cost(const cost_config& cost)
+std::uint64_t minimum_cost(const cost_config& cost)
 {
     if (!cost.settle.empty())
         return cost.reserve;

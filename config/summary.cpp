@@ -15,7 +15,7 @@ std::string joined(const std::vector<std::string>& list, const char* between)
 }
 
 // minute, 90s, calendar day (UTC)
-std::string period_words(const rule_config& config)
+std::string period_text(const rule_config& config)
 {
     const auto& rule = config.rule;
     using limiter::calendar_unit;
@@ -33,22 +33,22 @@ std::string period_words(const rule_config& config)
     return to_text(rule.period);
 }
 
-std::string key_words(const std::vector<std::string>& key) { return "for each " + joined(key, " and "); }
+std::string key_text(const std::vector<std::string>& key) { return "for each " + joined(key, " and "); }
 
-std::string cost_words(const cost_config& cost)
+std::string cost_text(const cost_config& cost)
 {
     if (!cost.settle.empty())
         return ", settled by " + cost.settle + " after reserving " + std::to_string(cost.reserve);
     if (!cost.header.empty())
-        return ", each counting what " + cost.header + " says, up to " + std::to_string(cost.max);
+        return ", each request costs the value of " + cost.header + ", at most " + std::to_string(cost.max);
     if (!cost.methods.empty())
-        return ", each counting by its method";
+        return ", with a cost by method";
     if (cost.fixed && *cost.fixed != 1)
-        return ", each counting " + std::to_string(*cost.fixed);
+        return ", each request costs " + std::to_string(*cost.fixed);
     return {};
 }
 
-std::string match_words(const route_match& match)
+std::string match_text(const route_match& match)
 {
     std::string out;
     if (!match.methods.empty())
@@ -60,7 +60,7 @@ std::string match_words(const route_match& match)
     return out;
 }
 
-std::string store_words(const store_config& store)
+std::string store_text(const store_config& store)
 {
     if (store.type == store_type::memory)
         return "in memory, at most " + std::to_string(store.max_keys) + " keys" +
@@ -68,11 +68,11 @@ std::string store_words(const store_config& store)
     std::string where = store.url.socket;
     for (const auto& server : store.url.servers)
         where += (where.empty() ? "" : ", ") + server.text();
-    return "Redis at " + where + (store.url.tls ? " over TLS" : "") + ", waited for at most " + to_text(store.timeout) +
-           "; in an outage: " + std::string(name_of(store.outage));
+    return "Redis at " + where + (store.url.tls ? " over TLS" : "") + ", timeout " + to_text(store.timeout) +
+           ", in an outage: " + std::string(name_of(store.outage));
 }
 
-std::string upstream_words(const upstream_config& upstream)
+std::string upstream_text(const upstream_config& upstream)
 {
     if (upstream.echo)
         return "the built-in echo";
@@ -91,33 +91,35 @@ std::string limit_in_words(const rule_config& config)
         count += " " + std::string(name_of(config.unit));
     if (config.rule.kind == limiter::algorithm::concurrency)
         return count + " at the same time";
-    return count + " per " + period_words(config);
+    return count + " per " + period_text(config);
 }
 
 std::string in_words(const rule_config& config)
 {
     const auto& rule = config.rule;
-    auto out = limit_in_words(config) + " " + key_words(config.key);
+    auto out = limit_in_words(config) + " " + key_text(config.key);
     if (rule.is_bucket())
         out += ", at most " + std::to_string(rule.capacity) + " at once";
     if (rule.kind == limiter::algorithm::token_bucket && rule.initial != rule.capacity)
         out += ", starting with " + std::to_string(rule.initial);
     if (rule.delay_after)
-        out += *rule.delay_after == 0 ? ", waiting their turn beyond the first"
-                                      : ", waiting their turn beyond " + std::to_string(*rule.delay_after + 1);
+        out += *rule.delay_after == 0 ? ", delayed beyond the first"
+                                      : ", delayed beyond the first " + std::to_string(*rule.delay_after + 1);
     if (rule.kind == limiter::algorithm::sliding_window || rule.kind == limiter::algorithm::sliding_log)
-        out += ", in any such stretch of time";
+        out += ", in any period of that length";
     if (rule.kind == limiter::algorithm::fixed_window && rule.align == limiter::window_align::first)
         out += ", counted from the first request";
-    out += cost_words(config.cost);
+    out += cost_text(config.cost);
     if (config.outcome)
-        out += ", charged by the outcome";
+        out += ", charged by outcome";
     if (!config.plans.empty())
-        out += ", " + std::to_string(config.plans.size()) + (config.plans.size() == 1 ? " plan" : " plans") + " apart";
+        out += ", " + std::to_string(config.plans.size()) +
+               (config.plans.size() == 1 ? " plan with its own limit" : " plans with their own limits");
     if (!config.overrides.empty())
-        out += ", " + std::to_string(config.overrides.size()) + " overridden";
+        out += ", " + std::to_string(config.overrides.size()) +
+               (config.overrides.size() == 1 ? " override" : " overrides");
     if (rule.count_refused)
-        out += ", refused ones count too";
+        out += ", refused requests are charged too";
     if (rule.shadow)
         out += " (shadow: never refuses)";
     return out;
@@ -134,11 +136,11 @@ std::string summarise(const gateway_config& config)
     if (!config.stores.empty())
         out += "stores\n";
     for (const auto& [name, store] : config.stores)
-        out += "  " + name + ": " + store_words(store) + "\n";
+        out += "  " + name + ": " + store_text(store) + "\n";
     out += "routes, first match wins\n";
     for (std::size_t i = 0; i < config.routes.size(); ++i) {
         const auto& route = config.routes[i];
-        out += "  " + std::to_string(i + 1) + ". " + route.name + ": " + match_words(route.match) + " -> " +
+        out += "  " + std::to_string(i + 1) + ". " + route.name + ": " + match_text(route.match) + " -> " +
                (route.chains.empty() ? "no limits" : joined(route.chains, ", ")) + " -> " + route.upstream + "\n";
     }
     if (!config.chains.empty())
@@ -150,7 +152,7 @@ std::string summarise(const gateway_config& config)
     }
     out += "upstreams\n";
     for (const auto& [name, upstream] : config.upstreams)
-        out += "  " + name + ": " + upstream_words(upstream) + "\n";
+        out += "  " + name + ": " + upstream_text(upstream) + "\n";
     return out;
 }
 

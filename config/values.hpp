@@ -1,14 +1,13 @@
-// The value types of the configuration: what stands behind `10MiB`, `10.0.0.0/8`, `60/minute`, `${TOKEN}`.
-// Each has one parser from text; a parser answers with a complaint instead of throwing.
+// The value types of the configuration, such as `10MiB`, `10.0.0.0/8`, `60/minute`, and their parsers. A parser returns
+// a complaint instead of throwing.
 #pragma once
 
+#include "config/ip_address.hpp"
 #include "limiter/core/rule.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -26,7 +25,7 @@ struct byte_size
     bool operator==(const byte_size&) const = default;
 };
 
-// A string that must never be shown: printing it prints `***`.
+// A string that must not be shown: printing it prints `***`.
 class secret
 {
 public:
@@ -41,16 +40,13 @@ private:
 };
 inline std::ostream& operator<<(std::ostream& out, const secret&) { return out << "***"; }
 
-// An address range. IPv4 is kept as ::ffff:a.b.c.d, so that both spellings of one client are one client.
 struct network
 {
-    std::array<std::uint8_t, 16> address{};
-    unsigned prefix = 128; // bits of `address`, so 10.0.0.0/8 has 104
-    std::string text;
-    bool contains(const std::array<std::uint8_t, 16>& other) const;
+    ip_range range;
+    std::string text; // as written
 };
 
-// host:port, [v6]:port; the host may be a name where the field allows it.
+// host:port or [v6]:port. The host may be a name if the field allows it.
 struct host_port
 {
     std::string host; // without brackets
@@ -72,17 +68,16 @@ struct limit_value
     form what = form::rate;
     std::uint64_t count = 0;
     duration period{0};
-    limiter::calendar_unit calendar = limiter::calendar_unit::none; // the period was said as day, week or month
+    limiter::calendar_unit calendar = limiter::calendar_unit::none; // the period was written as day, week or month
     std::string text;
 };
 
-// One entry of an outcome list: 401, 5xx, 400-499, or one of the two words.
+// One entry of an outcome list: 401, 5xx, 400-499, upstream_failure or timeout.
 struct outcome_match
 {
-    int first = 0, last = 0; // a range of statuses; 0 when it is a word
+    int first = 0, last = 0; // a range of statuses; 0 for a word
     bool upstream_failure = false;
     bool timeout = false;
-    std::string text;
 };
 
 // redis://user:password@host:6379/0, rediss://, unix:///path, redis+sentinel://a,b/master, redis+cluster://a,b
@@ -107,7 +102,7 @@ struct redis_url
     bool operator==(const redis_url&) const = default;
 };
 
-// `complaint` is empty on success; it never repeats what the operator wrote, the caller does that where it may.
+// `complaint` is empty on success. It never contains the parsed text, which may be a secret.
 template <class T>
 struct parsed
 {
@@ -125,11 +120,19 @@ parsed<limit_value> parse_limit(std::string_view text);
 parsed<outcome_match> parse_outcome(std::string_view text);
 parsed<redis_url> parse_redis_url(std::string_view text);
 
-// The shortest exact spelling, so that what is dumped can be loaded again: 90s, 64KiB.
+// Returns the shortest exact text, which the parsers above accept: 90s, 64KiB.
 std::string to_text(duration value);
 std::string to_text(byte_size value);
 
-// A text address (v4 or v6) in the 16-byte form of `network`; nothing when it is neither.
-std::optional<std::array<std::uint8_t, 16>> parse_address(std::string_view text);
+// The syntax of texts. Each function returns what is wrong, or an empty string.
+std::string check_name(std::string_view text);           // of a chain, key, store…
+std::string check_header_name(std::string_view text);    // an HTTP token
+std::string check_refusal_header(std::string_view text); // a header field that may be added to a refusal
+std::string check_header_value(std::string_view text);
+std::string check_method(std::string_view text);
+std::string check_host_pattern(std::string_view text);
+std::string check_path_pattern(std::string_view text);
+std::string check_path_prefix(std::string_view text);
+std::string check_content_type(std::string_view text);
 
 } // namespace headgate::config

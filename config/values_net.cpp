@@ -1,64 +1,14 @@
-// Addresses: networks, host:port, Redis URLs, and the statuses of an outcome.
+// Addresses: networks, host:port, Redis URLs.
 #include "config/values.hpp"
 
 #include <algorithm>
-#include <arpa/inet.h>
-#include <cstring>
-#include <netinet/in.h>
 
 namespace headgate::config {
 
-std::optional<std::array<std::uint8_t, 16>> parse_address(std::string_view text)
-{
-    std::array<std::uint8_t, 16> out{};
-    const std::string copy(text);
-    if (copy.find('\0') != std::string::npos)
-        return std::nullopt;
-    if (::inet_pton(AF_INET, copy.c_str(), out.data() + 12) == 1) {
-        out[10] = out[11] = 0xFF;
-        return out;
-    }
-    if (::inet_pton(AF_INET6, copy.c_str(), out.data()) == 1)
-        return out;
-    return std::nullopt;
-}
-
-bool network::contains(const std::array<std::uint8_t, 16>& other) const
-{
-    const std::size_t whole = prefix / 8;
-    const unsigned rest = prefix % 8;
-    if (std::memcmp(address.data(), other.data(), whole) != 0)
-        return false;
-    return rest == 0 || ((address[whole] ^ other[whole]) >> (8U - rest)) == 0;
-}
-
 parsed<network> parse_network(std::string_view text)
 {
-    const char* shape = "it must be a network such as 10.0.0.0/8 or 2001:db8::/32";
-    network out;
-    out.text = std::string(text);
-    const auto slash = text.find('/');
-    const auto address = text.substr(0, slash);
-    const auto bytes = parse_address(address);
-    if (!bytes)
-        return {out, shape};
-    const bool v4 = address.find(':') == std::string_view::npos;
-    const unsigned widest = v4 ? 32 : 128;
-    unsigned prefix = widest;
-    if (slash != std::string_view::npos) {
-        const auto bits = parse_count(text.substr(slash + 1));
-        if (!bits || bits.value > widest)
-            return {out, "the prefix after `/` must be 0 to " + std::to_string(widest)};
-        prefix = static_cast<unsigned>(bits.value);
-    }
-    out.address = *bytes;
-    out.prefix = v4 ? prefix + 96 : prefix;
-    auto masked = out;
-    for (unsigned bit = out.prefix; bit < 128; ++bit)
-        masked.address[bit / 8] &= static_cast<std::uint8_t>(~(0x80U >> (bit % 8)));
-    if (masked.address != out.address)
-        return {out, "it has bits set beyond its prefix; write the network's first address"};
-    return {out, {}};
+    const auto got = parse_ip_range(text);
+    return {{got.range, std::string(text)}, std::string(got.complaint)};
 }
 
 std::string host_port::text() const
@@ -83,53 +33,29 @@ bool is_host_name(std::string_view host)
 
 parsed<host_port> parse_host_port(std::string_view text, bool name_allowed)
 {
-    const char* shape = name_allowed ? "it must be host:port, such as 127.0.0.1:9000 or api.internal:9000"
-                                     : "it must be address:port, such as 127.0.0.1:8080 or [::1]:8080";
+    const char* expected = name_allowed ? "it must be host:port, such as 127.0.0.1:9000 or api.internal:9000"
+                                        : "it must be address:port, such as 127.0.0.1:8080 or [::1]:8080";
     host_port out;
     const auto colon = text.rfind(':');
     if (colon == std::string_view::npos)
-        return {out, shape};
+        return {out, expected};
     auto host = text.substr(0, colon);
     if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
         host = host.substr(1, host.size() - 2);
         if (host.find(':') == std::string_view::npos || !parse_address(host))
-            return {out, shape};
+            return {out, expected};
     } else if (host.find(':') != std::string_view::npos) {
         return {out, "an IPv6 address needs brackets, such as [::1]:8080"};
     } else if (!parse_address(host) && !(name_allowed && is_host_name(host))) {
-        return {out, shape};
+        return {out, expected};
     }
     const auto port = parse_count(text.substr(colon + 1));
     if (!port)
-        return {out, shape};
+        return {out, expected};
     if (port.value > 65535)
         return {out, "the port must be 0 to 65535"};
     out.host = std::string(host);
     out.port = static_cast<std::uint16_t>(port.value);
-    return {out, {}};
-}
-
-parsed<outcome_match> parse_outcome(std::string_view text)
-{
-    const char* shape = "it must be a status (401), a class (5xx), a range (400-499), upstream_failure or timeout";
-    outcome_match out;
-    out.text = std::string(text);
-    out.upstream_failure = text == "upstream_failure";
-    out.timeout = text == "timeout";
-    if (out.upstream_failure || out.timeout)
-        return {out, {}};
-    if (text.size() == 3 && text.substr(1) == "xx" && text[0] >= '1' && text[0] <= '5') {
-        out.first = (text[0] - '0') * 100;
-        out.last = out.first + 99;
-        return {out, {}};
-    }
-    const auto dash = text.find('-');
-    const auto first = parse_count(text.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_count(text.substr(dash + 1));
-    if (!first || !last || first.value < 100 || last.value > 599 || first.value > last.value)
-        return {out, shape};
-    out.first = static_cast<int>(first.value);
-    out.last = static_cast<int>(last.value);
     return {out, {}};
 }
 
@@ -170,7 +96,7 @@ std::string parse_servers(std::string_view list, std::uint16_t default_port, red
     return out.servers.empty() ? url_shape : "";
 }
 
-// What follows the servers: the database, or sentinel's name for the primary and then the database.
+// Parses what follows the servers: the database, or the name of the primary (Sentinel) and then the database.
 std::string parse_tail(std::string_view tail, redis_url& out)
 {
     if (out.shape == redis_url::topology::sentinel) {

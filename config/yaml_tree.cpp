@@ -1,7 +1,5 @@
 #include "config/yaml_tree.hpp"
 
-#include "config/utf8.hpp"
-
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -23,7 +21,7 @@ const node* node::find(std::string_view key) const
 
 namespace {
 
-// Ends the parse; what it means has been reported already.
+// Ends the parse after its cause has been reported.
 struct stop_parsing
 {};
 
@@ -37,8 +35,8 @@ public:
     void OnDocumentStart(const YAML::Mark& mark) override
     {
         if (out_.root)
-            refuse(mark, "a second YAML document begins here; a configuration is one document, use `include:` for "
-                         "further files");
+            refuse(mark, "a second YAML document begins here; write one document, and use `include` for more "
+                         "files");
     }
     void OnDocumentEnd() override {}
 
@@ -63,7 +61,7 @@ public:
     {
         const auto it = anchors_.find(anchor);
         if (it == anchors_.end() || !it->second.second)
-            refuse(mark, "this alias stands inside the very node it names; it would never end");
+            refuse(mark, "this alias is inside the node it refers to; move it out of that node");
         if (stack_.size() + 1 > max_depth)
             refuse(mark, too_deep);
         place(*it->second.first, mark);
@@ -85,11 +83,11 @@ private:
     struct open_node
     {
         node* n;
-        const node* key = nullptr; // a map's key that waits for its value
+        const node* key = nullptr; // the key of a map whose value comes next
         std::unordered_map<std::string_view, const node*> keys = {};
     };
 
-    static constexpr const char* too_deep = "nested more than 64 levels deep; no configuration needs that";
+    static constexpr const char* too_deep = "more than 64 levels of nesting; reduce them";
 
     [[noreturn]] void refuse(const YAML::Mark& mark, std::string message)
     {
@@ -100,7 +98,7 @@ private:
     void check_tag(const YAML::Mark& mark, const std::string& tag)
     {
         if (!tag.empty() && tag != "?" && tag != "!" && !tag.starts_with("tag:yaml.org,2002:"))
-            refuse(mark, "tags such as `!name` mean nothing here; remove it");
+            refuse(mark, "tags such as `!name` are not supported; remove it");
     }
 
     node& make(const YAML::Mark& mark, node_kind kind, YAML::anchor_t anchor)
@@ -147,7 +145,7 @@ private:
         place(n, mark);
     }
 
-    // Puts a finished node (or one more use of it) into what is open around it.
+    // Adds a complete node, or an alias of it, to the innermost open node.
     void place(const node& n, const YAML::Mark& mark)
     {
         if (stack_.empty()) {
@@ -158,7 +156,7 @@ private:
         open_node& parent = stack_.back();
         parent.n->size += n.size;
         if (out_.nodes.size() > max_nodes || parent.n->size > max_nodes)
-            refuse(mark, "more than 1,000,000 nodes once the aliases are expanded; no configuration needs that");
+            refuse(mark, "more than 1,000,000 nodes after the aliases are expanded; reduce them");
         if (parent.n->kind == node_kind::sequence)
             parent.n->items.push_back(&n);
         else if (!parent.key)
@@ -185,12 +183,12 @@ private:
             parent.n->entries.emplace_back(parent.key, &n);
         else
             problems_.push_back({severity::error, shown_name_, parent.key->line, parent.key->column, path_here(),
-                                 "this key stands here twice, first at line " + std::to_string(first->second->line) +
+                                 "this key is given twice, first at line " + std::to_string(first->second->line) +
                                      "; keep one of them"});
         parent.key = nullptr;
     }
 
-    // The path of what is being read, for a problem found before the fields have names.
+    // Returns the path of the current position, for problems found while parsing.
     std::string path_here() const
     {
         std::string path;
@@ -212,7 +210,7 @@ private:
     std::vector<std::pair<const node*, YAML::anchor_t>> open_anchors_;
 };
 
-// yaml-cpp calls a tab in the indentation many things; the operator needs the one word. 0: there is none.
+// yaml-cpp reports a tab in the indentation in many ways; this finds the line of it. 0: there is none.
 int line_indented_by_tab(const std::string& text, int up_to_line)
 {
     std::istringstream lines(text);
@@ -234,12 +232,38 @@ problem bad_encoding(const std::string& text, std::size_t at, const std::string&
     static constexpr char hex[] = "0123456789abcdef";
     const auto byte = static_cast<unsigned char>(text[at]);
     const std::string shown{'0', 'x', hex[byte >> 4U], hex[byte & 15U]};
-    const auto what = byte < 0x80 ? "the control character " + shown + " may not stand in YAML; remove it"
+    const auto what = byte < 0x80 ? "the control character " + shown + " is not allowed in YAML; remove it"
                                   : "the byte " + shown + " is not valid UTF-8; save the file as UTF-8";
     return {severity::error, shown_name, line, column, {}, what};
 }
 
 } // namespace
+
+std::size_t first_bad_byte(std::string_view text)
+{
+    const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+    const auto follows = [&](std::size_t i) { return (at(i) & 0xC0U) == 0x80U; };
+    for (std::size_t i = 0; i < text.size();) {
+        const unsigned c = at(i);
+        std::size_t length = 1;
+        if (c < 0x80) {
+            if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F)
+                return i;
+        } else if (c >= 0xC2 && c <= 0xDF && follows(i + 1)) {
+            length = 2;
+        } else if (c >= 0xE0 && c <= 0xEF && follows(i + 1) && follows(i + 2) && !(c == 0xE0 && at(i + 1) < 0xA0) &&
+                   !(c == 0xED && at(i + 1) > 0x9F)) {
+            length = 3;
+        } else if (c >= 0xF0 && c <= 0xF4 && follows(i + 1) && follows(i + 2) && follows(i + 3) &&
+                   !(c == 0xF0 && at(i + 1) < 0x90) && !(c == 0xF4 && at(i + 1) > 0x8F)) {
+            length = 4;
+        } else {
+            return i;
+        }
+        i += length;
+    }
+    return std::string_view::npos;
+}
 
 tree parse_yaml(const std::string& text, int file, const std::string& shown_name, std::vector<problem>& problems)
 {

@@ -1,6 +1,6 @@
-// YAML text as a small tree of our own that remembers where everything stood. Bounded: depth, nodes after the aliases
-// are expanded, one document, valid UTF-8. yaml-cpp does the parsing, never the interpreting: `yes`, `0x10` or `1e3`
-// mean only what the field that reads them says.
+// YAML text as a tree that keeps the position of every node. Depth and the number of nodes, with aliases expanded, are
+// bounded; the text is one document in valid UTF-8. yaml-cpp only parses: the field that is loaded decides what `yes`,
+// `0x10` or `1e3` means.
 #pragma once
 
 #include "config/problem.hpp"
@@ -30,11 +30,11 @@ enum class node_kind : std::uint8_t
 struct node
 {
     node_kind kind = node_kind::null;
-    bool quoted = false; // 'x' or "x": text, never a number or a word
+    bool quoted = false; // 'x' or "x": always text
     int file = 0;
     int line = 0;
     int column = 0;
-    std::size_t size = 1; // nodes in it, aliases expanded
+    std::size_t size = 1; // number of nodes in it, with aliases expanded
     std::string text;     // scalar
     std::vector<const node*> items;
     std::vector<std::pair<const node*, const node*>> entries; // map, in the order of the file
@@ -50,7 +50,11 @@ struct tree
     const node* root = nullptr; // null when the text is empty or could not be parsed
 };
 
-// Adds what is wrong to `problems`; a duplicate key is reported and the first one kept.
+// Adds errors to `problems`. Of duplicate keys the first one is kept.
 tree parse_yaml(const std::string& text, int file, const std::string& shown_name, std::vector<problem>& problems);
+
+// Returns the offset of the first byte that is not UTF-8 or is a control character that YAML forbids; npos if there is
+// none.
+std::size_t first_bad_byte(std::string_view text);
 
 } // namespace headgate::config

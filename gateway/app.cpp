@@ -18,7 +18,7 @@ unsigned worker_count(const config::gateway_config& config)
     return config.workers ? static_cast<unsigned>(config.workers) : std::max(1u, std::thread::hardware_concurrency());
 }
 
-// The signals app::run waits for; every other thread has them blocked.
+// The signals that app::run obeys; every other thread has them blocked.
 sigset_t handled_signals()
 {
     sigset_t set;
@@ -34,14 +34,14 @@ app::app(config::gateway_config config)
 {
     const auto signals = handled_signals();
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    setup_ = compile_config(std::move(config), stores_, clock_.now());
+    config_ = compile_config(std::move(config), stores_, clock_.now());
     load_snapshots();
     metrics_.watch(stores_);
-    log_.use(setup_->config.log.access.path);
-    const auto count = worker_count(setup_->config);
+    log_.use(config_->source.log.access.path);
+    const auto count = worker_count(config_->source);
     for (unsigned i = 0; i < count; ++i)
-        workers_.push_back(std::make_unique<worker>(i, clock_, setup_, log_, health_));
-    for (const auto& from : setup_->config.listeners) {
+        workers_.push_back(std::make_unique<worker>(i, clock_, config_, log_, health_));
+    for (const auto& from : config_->source.listeners) {
         std::uint16_t port = 0;
         const auto caps = std::make_shared<connection_caps>(from.max_connections, from.max_connections_per_address);
         for (auto& w : workers_) {
@@ -55,7 +55,7 @@ app::app(config::gateway_config config)
         ports_.push_back(port);
         spdlog::info("listening on {}", config::host_port{from.address.host, port}.text());
     }
-    if (const auto& wanted = setup_->config.admin) {
+    if (const auto& wanted = config_->source.admin) {
         admin_ = std::make_unique<admin>(*wanted, admin::sources{[this] { return is_ready(); }, metrics_});
         spdlog::info("admin on {}", admin_->address().text());
     }
@@ -65,7 +65,7 @@ app::~app() { stop(); }
 
 void app::load_snapshots()
 {
-    for (const auto& [name, from] : setup_->config.stores) {
+    for (const auto& [name, from] : config_->source.stores) {
         const auto store = stores_.find(name);
         if (!from.snapshot || store == stores_.end())
             continue;
@@ -100,7 +100,7 @@ void app::start()
 readiness app::is_ready() const
 {
     readiness state;
-    if (draining_)
+    if (is_draining_)
         state.reasons.push_back("draining");
     for (const auto& [store, trouble] : health_.failing())
         (trouble.refuses ? state.reasons : state.warnings).push_back("store " + store + ": " + trouble.why);
@@ -113,7 +113,7 @@ readiness app::is_ready() const
 
 void app::drain()
 {
-    draining_ = true; // readiness first: whoever asks is told before a connection is refused
+    is_draining_ = true; // readiness first: whoever asks is told before a connection is refused
     for (auto& w : workers_)
         w->drain();
 }
@@ -134,7 +134,7 @@ void app::stop()
 // decisions.
 void app::check_room(const config::gateway_config& next) const
 {
-    for (const auto& route : setup_->routes) {
+    for (const auto& route : config_->routes) {
         std::size_t rules = 0;
         for (const auto* chain : route.chains) {
             const auto then = next.chains.find(chain->name);
@@ -150,16 +150,16 @@ void app::check_room(const config::gateway_config& next) const
 void app::reload(config::gateway_config config)
 {
     check_room(config);
-    setup_ = compile_config(std::move(config), stores_, clock_.now());
+    config_ = compile_config(std::move(config), stores_, clock_.now());
     metrics_.watch(stores_);
     try {
-        log_.use(setup_->config.log.access.path);
+        log_.use(config_->source.log.access.path);
     } catch (const std::system_error& error) {
         spdlog::error("{}; the former one is written on", error.what());
     }
     for (auto& w : workers_)
-        w->use(setup_);
-    const auto& wanted = setup_->config.admin;
+        w->use(config_);
+    const auto& wanted = config_->source.admin;
     if (admin_ && wanted)
         admin_->use_token(wanted->token);
     metrics_.reloads.add();
@@ -185,28 +185,51 @@ void app::reload_from(const std::string& file)
     }
 }
 
-// True when every client is gone; false when the time is up or a second signal came.
-bool app::wait_until_drained()
+std::size_t app::open_sessions() const
 {
-    const auto signals = handled_signals();
-    const auto end = std::chrono::steady_clock::now() + setup_->config.drain_timeout;
-    for (;;) {
-        std::size_t open = 0;
-        for (const auto& w : workers_)
-            open += w->open_sessions();
-        if (open == 0)
-            return true;
-        if (std::chrono::steady_clock::now() >= end) {
-            spdlog::warn("drain_timeout is over: cutting {} connections", open);
-            return false;
+    std::size_t open = 0;
+    for (const auto& w : workers_)
+        open += w->open_sessions();
+    return open;
+}
+
+// Ends when no client is left, the time is up or a second signal came.
+task<> app::wait_until_drained(asio::signal_set& signals)
+{
+    constexpr std::chrono::milliseconds look_again{20};
+    steady_timer timer(main_);
+    const auto end = std::chrono::steady_clock::now() + config_->source.drain_timeout;
+    for (auto open = open_sessions(); open > 0; open = open_sessions()) {
+        const bool is_late = std::chrono::steady_clock::now() >= end;
+        if (is_late || is_cut_short_) {
+            spdlog::warn("{}: cutting {} connections", is_late ? "drain_timeout is over" : "second signal", open);
+            break;
         }
-        const timespec moment{0, 20'000'000};
-        const int again = ::sigtimedwait(&signals, nullptr, &moment);
-        if (again == SIGUSR1)
+        timer.expires_after(look_again);
+        co_await timer.async_wait(as_result);
+    }
+    is_drained_ = true;
+    error_code ignored;
+    signals.cancel(ignored);
+}
+
+task<> app::obey_signals(asio::signal_set& signals, const std::string& file)
+{
+    while (!is_drained_) {
+        const auto [error, signal] = co_await signals.async_wait(as_result);
+        if (error)
+            co_return;
+        if (signal == SIGUSR1) {
             reopen_logs();
-        if (again == SIGTERM || again == SIGINT) {
-            spdlog::warn("second signal: cutting {} connections", open);
-            return false;
+        } else if (signal == SIGHUP) {
+            if (!is_draining_)
+                reload_from(file);
+        } else if (is_draining_) {
+            is_cut_short_ = true;
+        } else {
+            spdlog::info("draining");
+            drain();
+            spawn(main_.get_executor(), wait_until_drained(signals));
         }
     }
 }
@@ -214,22 +237,16 @@ bool app::wait_until_drained()
 int app::run(const std::string& file)
 {
     start();
-    const auto signals = handled_signals();
-    for (;;) {
-        int signal = 0;
-        if (::sigwait(&signals, &signal) != 0)
-            continue;
-        if (signal == SIGHUP || signal == SIGUSR1) {
-            signal == SIGHUP ? reload_from(file) : reopen_logs();
-            continue;
-        }
-        spdlog::info("draining");
-        drain();
-        wait_until_drained();
-        stop();
-        spdlog::info("stopped");
-        return 0;
-    }
+    asio::signal_set signals(main_, SIGTERM, SIGINT);
+    signals.add(SIGHUP);
+    signals.add(SIGUSR1);
+    const auto set = handled_signals();
+    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr); // in this thread only
+    spawn(main_.get_executor(), obey_signals(signals, file));
+    main_.run();
+    stop();
+    spdlog::info("stopped");
+    return 0;
 }
 
 } // namespace headgate

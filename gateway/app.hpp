@@ -12,6 +12,8 @@
 #include "gateway/worker.hpp"
 #include "limiter/memory/snapshot.hpp"
 
+#include <boost/asio/signal_set.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -47,14 +49,17 @@ public:
 
 private:
     void load_snapshots();
-    bool wait_until_drained();
+    task<> obey_signals(asio::signal_set& signals, const std::string& file);
+    task<> wait_until_drained(asio::signal_set& signals);
+    std::size_t open_sessions() const;
     void check_room(const config::gateway_config& next) const;
     void reload_from(const std::string& file);
     readiness is_ready() const;
 
+    asio::io_context main_{1}; // of run(): signals
     gateway_clock clock_;
     store_map stores_;
-    std::shared_ptr<const compiled_config> setup_;
+    std::shared_ptr<const compiled_config> config_;
     log_writer log_;
     store_health health_;
     std::vector<std::unique_ptr<worker>> workers_;
@@ -63,7 +68,9 @@ private:
     std::map<std::string, std::string> failing_snapshots_; // store -> what went wrong last
     std::vector<std::unique_ptr<limiter::snapshot_keeper>> keepers_;
     std::vector<std::uint16_t> ports_;
-    std::atomic<bool> draining_{false};
+    std::atomic<bool> is_draining_{false};
+    bool is_cut_short_ = false; // by a second signal
+    bool is_drained_ = false;
     std::unique_ptr<admin> admin_;
 };
 

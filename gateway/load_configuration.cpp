@@ -1,6 +1,6 @@
 #include "gateway/load_configuration.hpp"
 
-#include "config/not_built.hpp"
+#include "config/load.hpp"
 #include "gateway/compiled/config.hpp"
 #include "gateway/compiled/credentials.hpp"
 

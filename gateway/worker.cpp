@@ -1,10 +1,11 @@
 #include "gateway/worker.hpp"
 
 #include "gateway/request/listener.hpp"
-#include "gateway/request/session.hpp"
+#include "gateway/request/settle.hpp"
 #include "gateway/stores/shared_store.hpp"
 #include "gateway/upstream/upstream.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/smart_ptr/make_local_shared.hpp>
 
 #include <algorithm>
@@ -18,7 +19,6 @@ namespace {
 
 // How late a deadline may be noticed.
 constexpr std::chrono::milliseconds tick_length{100};
-constexpr std::size_t most_spare = 256;
 
 // 16 digits, eight at a time: half bytes spread out to bytes, then 9 < x made letters.
 void write_hex(std::uint64_t value, char* out)
@@ -37,17 +37,11 @@ void write_hex(std::uint64_t value, char* out)
 
 } // namespace
 
-struct worker::session_list
-{
-    boost::intrusive::list<session, boost::intrusive::constant_time_size<false>> all;
-};
-
-worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const compiled_config> setup,
+worker::worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const compiled_config> config,
                log_writer& log, store_health& health)
-    : number_(number), clock_(clock), ticker_(reactor_), health_(health), sessions_(std::make_unique<session_list>()),
-      access_(log)
+    : number_(number), clock_(clock), ticker_(loop_.context()), health_(health), access_(log)
 {
-    adopt(std::move(setup));
+    adopt(std::move(config));
     std::random_device device;
     write_hex(std::uint64_t{device()} << 32 | device(), id_prefix_.data());
     random_state_ = std::uint64_t{device()} << 32 | device();
@@ -57,41 +51,30 @@ worker::~worker()
 {
     stop();
     join();
+    loop_.run(); // a worker that was never started has coroutines to end too
 }
 
 void worker::add_listener(std::unique_ptr<listener> l) { listeners_.push_back(std::move(l)); }
 
-std::unique_ptr<exchange> worker::take_exchange()
-{
-    if (spare_.empty())
-        return std::make_unique<exchange>();
-    auto x = std::move(spare_.back());
-    spare_.pop_back();
-    return x;
-}
-
-void worker::give_back(std::unique_ptr<exchange> x)
-{
-    if (spare_.size() >= most_spare)
-        return;
-    x->reset();
-    x->in.clear();
-    if (x->setup != setup_) // a reload came between: nobody else may keep what was replaced
-        x->setup.reset();
-    spare_.push_back(std::move(x));
-}
-
 void worker::enter(session& s)
 {
-    sessions_->all.push_back(s);
+    sessions_.push_back(s);
     counters_.connections.add();
 }
 
 void worker::leave(session& s)
 {
-    sessions_->all.erase(sessions_->all.iterator_to(s));
+    sessions_.erase(sessions_.iterator_to(s));
     counters_.connections.subtract();
 }
+
+void worker::enter(request& r)
+{
+    requests_.push_back(r);
+    counters_.requests.add();
+}
+
+void worker::leave(request& r) { requests_.erase(requests_.iterator_to(r)); }
 
 std::string_view worker::http_date()
 {
@@ -106,10 +89,11 @@ std::string_view worker::http_date()
     return {date_.data(), 29};
 }
 
-void worker::new_request_id(char* out)
+std::string_view worker::new_request_id(char* out)
 {
     std::copy(id_prefix_.begin(), id_prefix_.end(), out);
     write_hex(++id_next_ * 0x9e3779b97f4a7c15u, out + id_prefix_.size()); // odd multiplier: never the same twice
+    return {out, 2 * id_prefix_.size()};
 }
 
 // splitmix64.
@@ -121,12 +105,12 @@ std::uint64_t worker::any_up_to(std::uint64_t most)
     return (z ^ (z >> 31)) % (most + 1);
 }
 
-boost::local_shared_ptr<upstream> worker::upstream_of(const exchange& x)
+boost::local_shared_ptr<upstream> worker::upstream_of(const request& r)
 {
-    if (x.setup == setup_) [[likely]]
-        return upstreams_[x.route->upstream_number];
+    if (r.memory->config == config_) [[likely]]
+        return upstreams_[r.received.route->upstream_number];
     // A reload came between: the request goes where its own configuration says, on connections of its own if need be.
-    return connections_to(x.setup->upstreams[x.route->upstream_number]);
+    return connections_to(r.config().upstreams[r.received.route->upstream_number]);
 }
 
 // Those that are open, when nothing about the upstream has changed.
@@ -139,12 +123,12 @@ boost::local_shared_ptr<upstream> worker::connections_to(const compiled_upstream
     return boost::make_local_shared<upstream>(*this, wanted.name, *wanted.config);
 }
 
-std::shared_ptr<shared_store> worker::store_of(const exchange& x, const compiled_chain& chain) const
+std::shared_ptr<shared_store> worker::store_of(const request& r, const compiled_chain& chain) const
 {
-    if (x.setup == setup_) [[likely]]
+    if (r.memory->config == config_) [[likely]]
         return shared_stores_[chain.shared_number];
     // A reload came between: the store of that name, if there still is one.
-    const auto& name = x.setup->shared_stores[chain.shared_number].name;
+    const auto& name = r.config().shared_stores[chain.shared_number].name;
     const auto found = std::find_if(shared_stores_.begin(), shared_stores_.end(),
                                     [&](const auto& known) { return known->name() == name; });
     return found == shared_stores_.end() ? nullptr : *found;
@@ -161,25 +145,25 @@ std::shared_ptr<shared_store> worker::store_for(const compiled_shared_store& wan
 }
 
 // Redis gives back what a gateway holds in flight when it has not heard of it for a minute.
-void worker::renew_slots()
+void worker::renew_slots_in_time()
 {
     constexpr std::chrono::seconds every{15};
-    const auto now = reactor_.turn_began();
+    const auto now = loop_.turn_began();
     if (shared_stores_.empty() || now - renewed_ < every)
         return;
     renewed_ = now;
-    for (auto& s : sessions_->all)
-        s.renew_slots();
+    for (auto& r : requests_)
+        renew_slots(r);
 }
 
 void worker::start_thread()
 {
     thread_ = std::thread([this] {
         block_broken_pipes(); // splice has no flag for it
-        start(tick());
+        spawn(loop_.get_executor(), tick());
         for (auto& l : listeners_)
             l->open();
-        reactor_.run();
+        loop_.run();
         access_.flush();
     });
 }
@@ -190,39 +174,50 @@ void worker::join()
         thread_.join();
 }
 
-task<void> worker::tick()
+task<> worker::tick()
 {
-    for (;;) {
+    while (!is_stopping_) { // a timer that has expired is past cancelling
         ticker_.expires_after(tick_length);
-        const auto woken = co_await until_expired(ticker_);
-        if (woken.error || stopping_) // an expired timer is past cancelling
-            co_return;
-        const auto now = reactor_.turn_began();
+        co_await ticker_.async_wait(as_result);
+        if (is_stopping_)
+            break;
+        const auto now = loop_.turn_began();
         deadlines_.sweep(now);
-        for (const auto& known : upstreams_) {
-            if (!known)
-                continue;
-            known->expire_idle();
-            auto& shown = metrics_.of_upstream(known->name());
-            shown.open.set(known->states().open_connections());
-            shown.idle.set(known->states().idle_connections());
-            shown.waiting.set(known->states().waiting());
-        }
-        for (const auto& store : shared_stores_) {
-            auto& shown = metrics_.of_store(store->name());
-            store->tick();
-            const auto links = store->store().links().seen();
-            shown.is_ready.set(store->store().links().now() == limiter::redis::link::state::ready ? 1 : 0);
-            shown.timeouts.set(links.timeouts);
-            shown.reconnects.set(links.connected);
-            shown.late_replies.set(links.late_replies);
-            shown.conversions.set(store->store().seen().conversions);
-            shown.errors.set(store->store().seen().errors);
-            shown.redirections.set(store->store().seen().redirections);
-            shown.lost_reservations.set(store->store().seen().lost_outcomes);
-        }
-        renew_slots();
+        show_upstreams();
+        show_stores();
+        renew_slots_in_time();
         access_.tick(now);
+    }
+}
+
+void worker::show_upstreams()
+{
+    for (const auto& known : upstreams_) {
+        if (!known)
+            continue;
+        known->expire_idle();
+        auto& shown = metrics_.of_upstream(known->name());
+        shown.open.set(known->states().open_connections());
+        shown.idle.set(known->states().idle_connections());
+        shown.waiting.set(known->states().waiting());
+    }
+}
+
+void worker::show_stores()
+{
+    for (const auto& store : shared_stores_) {
+        auto& shown = metrics_.of_store(store->name());
+        store->tick();
+        const auto links = store->store().links().seen();
+        const auto& seen = store->store().seen();
+        shown.is_ready.set(store->store().links().now() == limiter::redis::link::state::ready ? 1 : 0);
+        shown.timeouts.set(links.timeouts);
+        shown.reconnects.set(links.connected);
+        shown.late_replies.set(links.late_replies);
+        shown.conversions.set(seen.conversions);
+        shown.errors.set(seen.errors);
+        shown.redirections.set(seen.redirections);
+        shown.lost_reservations.set(seen.lost_outcomes);
     }
 }
 
@@ -241,43 +236,48 @@ void worker::adopt(std::shared_ptr<const compiled_config> next)
     shared_stores_ = std::move(stores);
     for (auto& kept : shared_stores_)
         kept->store().forget_rules();
-    upstreams_ = std::move(reached); // who still uses one that is gone keeps it until the end of its exchange
-    for (auto& spare : spare_)
-        spare->setup.reset();
-    setup_ = std::move(next);
-    metrics_.adopt(*setup_);
-    access_.use(setup_->config.log.access);
+    upstreams_ = std::move(reached); // a request that still uses one that is gone keeps it until it ends
+    request_memories_.clear();       // they refer to the configuration before
+    config_ = std::move(next);
+    metrics_.adopt(*config_);
+    access_.use(config_->source.log.access);
 }
 
 void worker::use(std::shared_ptr<const compiled_config> next)
 {
-    reactor_.post([this, next = std::move(next)]() mutable { adopt(std::move(next)); });
+    asio::post(loop_.context(), [this, next = std::move(next)]() mutable { adopt(std::move(next)); });
 }
 
 void worker::drain()
 {
-    reactor_.post([this] {
-        draining_ = true;
+    asio::post(loop_.context(), [this] {
+        is_draining_ = true;
         for (auto& l : listeners_)
             l->close();
-        for (auto& s : sessions_->all)
+        for (auto& s : sessions_)
             s.let_go();
     });
 }
 
 void worker::stop()
 {
-    reactor_.post([this] {
-        draining_ = stopping_ = true;
-        ticker_.cancel();
-        for (auto& l : listeners_)
-            l->close();
-        for (auto& s : sessions_->all)
-            s.cut();
-        for (auto& store : shared_stores_)
-            store->stop();
-        reactor_.stop();
-    });
+    asio::post(loop_.context(), [this] { cut_all(); });
+}
+
+void worker::cut_all()
+{
+    is_draining_ = is_stopping_ = true;
+    ticker_.cancel();
+    for (auto& l : listeners_)
+        l->close();
+    for (auto& s : sessions_)
+        s.cut();
+    for (auto& r : requests_) {
+        if (r.upstream.pool)
+            r.upstream.pool->stop();
+    }
+    for (auto& store : shared_stores_)
+        store->stop();
 }
 
 } // namespace headgate

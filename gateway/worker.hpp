@@ -1,5 +1,5 @@
-// One thread, one event loop, and what they own: listeners' sockets, sessions, deadlines, spare exchanges, counters.
-// Nothing here is shared but the immutable compiled_config and the stores' shards.
+// One thread, its event loop, and what they own: listeners, sessions, requests, deadlines, pools of memory, counters.
+// Workers share the immutable compiled configuration and the stores, nothing else.
 #pragma once
 
 #include "gateway/admin/worker_metrics.hpp"
@@ -7,18 +7,19 @@
 #include "gateway/clock.hpp"
 #include "gateway/compiled/config.hpp"
 #include "gateway/counter.hpp"
+#include "gateway/http/message.hpp"
 #include "gateway/log/access_log.hpp"
-#include "gateway/request/exchange.hpp"
+#include "gateway/object_pool.hpp"
+#include "gateway/request/request.hpp"
+#include "gateway/request/session.hpp"
 #include "limiter/io/deadline.hpp"
+#include "limiter/io/event_loop.hpp"
 #include "limiter/io/kernel_pipe.hpp"
 #include "limiter/io/name_resolver.hpp"
-#include "limiter/io/reactor.hpp"
-#include "limiter/io/task.hpp"
 
 #include <boost/intrusive/list.hpp>
 #include <boost/smart_ptr/local_shared_ptr.hpp>
 
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -26,7 +27,6 @@
 
 namespace headgate {
 
-class session;
 class listener;
 class shared_store;
 class store_health;
@@ -46,13 +46,15 @@ struct worker_counters
 class worker
 {
 public:
-    worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const compiled_config> setup, log_writer& log,
+    worker(unsigned number, const gateway_clock& clock, std::shared_ptr<const compiled_config> config, log_writer& log,
            store_health& health);
     ~worker();
 
     unsigned number() const { return number_; }
-    reactor& sockets() { return reactor_; }
+    event_loop& loop() { return loop_; }
     deadlines& timeouts() { return deadlines_; }
+    // For a look at clients while their requests wait for something else.
+    deadline_list& watch_list() { return watch_list_; }
     name_resolver& names() { return names_; }
     const gateway_clock& clock() const { return clock_; }
     worker_counters& counters() { return counters_; }
@@ -62,27 +64,28 @@ public:
     access_log& access() { return access_; }
     http::address_texts& address_texts() { return address_texts_; }
 
-    // Only on the worker's own thread, or before it runs.
-    const std::shared_ptr<const compiled_config>& setup() const { return setup_; }
+    // On the worker's own thread, or before it runs.
+    const std::shared_ptr<const compiled_config>& config() const { return config_; }
     void add_listener(std::unique_ptr<listener> l);
-    std::unique_ptr<exchange> take_exchange();
-    void give_back(std::unique_ptr<exchange> x);
+    object_pool<http::message>& http1_messages() { return http1_messages_; }
+    object_pool<request_memory>& request_memories() { return request_memories_; }
     buffer_pool& buffers() { return buffers_; }
     pipe_pool& pipes() { return pipes_; }
     void enter(session& s);
     void leave(session& s);
-    bool is_draining() const { return draining_; }
-    // "Date: ..." value, made anew once a second.
+    void enter(request& r);
+    void leave(request& r);
+    bool is_draining() const { return is_draining_; }
+    // Returns the value of a Date field; it is made once per second.
     std::string_view http_date();
-    // Writes 32 characters.
-    void new_request_id(char* out);
-    // Anything from 0 to `most`, to spread things out; not a secret.
+    // Writes 32 characters and returns them.
+    std::string_view new_request_id(char* out);
+    // Returns a number from 0 to `most`, to spread things out; not a secret.
     std::uint64_t any_up_to(std::uint64_t most);
-    // The connections of the upstream that the request's route leads to; not for an echo.
-    boost::local_shared_ptr<upstream> upstream_of(const exchange& x);
-    // Where the chain's counters are, when they are in Redis; null when that is no longer configured.
-    std::shared_ptr<shared_store> store_of(const exchange& x, const compiled_chain& chain) const;
-    deadline_list& watch_list() { return watch_list_; }
+    // Returns the connections of the upstream that the request's route leads to. REQUIRES: it is not the echo.
+    boost::local_shared_ptr<upstream> upstream_of(const request& r);
+    // Returns the store in Redis that has the chain's counters; nullptr when it is no longer configured.
+    std::shared_ptr<shared_store> store_of(const request& r, const compiled_chain& chain) const;
 
     // From any thread.
     void start_thread();
@@ -94,35 +97,42 @@ public:
     std::size_t open_sessions() const { return counters_.connections.read(); }
 
 private:
-    task<void> tick();
+    task<> tick();
+    void show_upstreams();
+    void show_stores();
     boost::local_shared_ptr<upstream> connections_to(const compiled_upstream& wanted);
     std::shared_ptr<shared_store> store_for(const compiled_shared_store& wanted);
     void adopt(std::shared_ptr<const compiled_config> next);
-    void renew_slots();
+    void renew_slots_in_time();
+    void cut_all();
+
+    template <class T>
+    using list = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>>;
 
     unsigned number_;
     const gateway_clock& clock_;
-    reactor reactor_;
+    event_loop loop_;
     steady_timer ticker_;
     deadlines deadlines_;
     deadline_list& watch_list_ = deadlines_.list_for(std::chrono::seconds{1});
-    name_resolver names_; // tells reactor_ what it finds, so it goes first
-    std::shared_ptr<const compiled_config> setup_;
-    std::vector<std::unique_ptr<listener>> listeners_;
-    std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the compiled_config's number; null: an echo
-    std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the compiled_config's number
-    store_health& health_;
-    std::chrono::steady_clock::time_point renewed_{};
-    std::vector<std::unique_ptr<exchange>> spare_;
+    name_resolver names_; // it posts what it finds to loop_, so it goes first
+    object_pool<http::message> http1_messages_;
+    object_pool<request_memory> request_memories_;
     buffer_pool buffers_;
     pipe_pool pipes_;
-    struct session_list;
-    std::unique_ptr<session_list> sessions_;
+    std::shared_ptr<const compiled_config> config_;
+    std::vector<std::unique_ptr<listener>> listeners_;
+    std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the configuration's number; null: an echo
+    std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the configuration's number
+    store_health& health_;
+    steady_time renewed_{}; // slots of requests in flight, last
+    list<session> sessions_;
+    list<request> requests_;
     worker_counters counters_;
     worker_metrics metrics_;
     access_log access_;
     http::address_texts address_texts_;
-    bool draining_ = false, stopping_ = false;
+    bool is_draining_ = false, is_stopping_ = false;
     std::int64_t date_second_ = 0;
     std::array<char, 32> date_{};
     std::array<char, 16> id_prefix_{}; // of this worker, in hex

@@ -82,7 +82,8 @@ bool same_variants(const rule_group& group, const rule_variants& variants)
            });
 }
 
-std::shared_ptr<const rule_group> define_apart(std::string name, std::vector<rule> rules, const rule_variants& variants)
+std::shared_ptr<const rule_group> define_detached(std::string name, std::vector<rule> rules,
+                                                  const rule_variants& variants)
 {
     struct owner
     {

@@ -1,4 +1,4 @@
-// SipHash-1-3: makes the factors of key_hash out of one secret, and the checksum of a snapshot.
+// SipHash-1-3. It derives the factors of key_hash from one secret, and is the checksum of a snapshot.
 #pragma once
 
 #include <bit>
@@ -33,7 +33,7 @@ struct sip_state
 
 } // namespace detail
 
-// `domain` keeps equal texts of different uses apart.
+// Returns the hash of `text`. `domain` separates equal texts of different uses.
 inline std::uint64_t siphash(const hash_secret& secret, std::uint64_t domain, std::string_view text)
 {
     const std::uint64_t k0 = secret.k0 ^ domain, k1 = secret.k1;

@@ -76,7 +76,7 @@ admin::admin(const config::admin_config& config, sources from)
 void admin::start()
 {
     thread_ = std::thread([this] {
-        headgate::start(accept_clients());
+        spawn(io_.get_executor(), accept_clients());
         io_.run();
     });
 }
@@ -101,27 +101,27 @@ void admin::use_token(const config::secret& token)
     token_ = token;
 }
 
-task<void> admin::accept_clients()
+task<> admin::accept_clients()
 {
     for (;;) {
         socket_type socket(io_.get_executor());
-        const auto got = co_await io_operation([&](auto done) { acceptor_.async_accept(socket, std::move(done)); });
+        const auto [error] = co_await acceptor_.async_accept(socket, as_result);
         if (!acceptor_.is_open())
             co_return;
-        if (!got.error && open_.size() < most_clients) {
-            headgate::start(serve(std::move(socket)));
+        if (!error && open_.size() < most_clients) {
+            spawn(io_.get_executor(), serve(std::move(socket)));
             continue;
         }
-        if (got.error) { // out of descriptors, most likely: no spinning
+        if (error) { // out of descriptors, most likely: no spinning
             pause_.expires_after(out_of_descriptors_pause);
-            co_await io_operation([this](auto done) { pause_.async_wait(std::move(done)); });
+            co_await pause_.async_wait(as_result);
             if (!acceptor_.is_open())
                 co_return;
         }
     }
 }
 
-task<void> admin::serve(socket_type socket)
+task<> admin::serve(socket_type socket)
 {
     stream client(std::move(socket));
     open_.insert(&client);
@@ -132,9 +132,8 @@ task<void> admin::serve(socket_type socket)
         parser.header_limit(largest_head);
         parser.body_limit(largest_body);
         client.expires_after(time_for_a_request);
-        const auto got =
-            co_await io_operation([&](auto done) { messages::async_read(client, buffer, parser, std::move(done)); });
-        if (got.error)
+        const auto [failed, read] = co_await messages::async_read(client, buffer, parser, as_result);
+        if (failed)
             break;
         const auto& request = parser.get();
         const std::string_view method(request.method_string().data(), request.method_string().size());
@@ -155,13 +154,15 @@ task<void> admin::serve(socket_type socket)
         response.prepare_payload();
         messages::response_serializer<messages::string_body> serializer(response);
         client.expires_after(time_for_a_request);
-        const auto sent = co_await io_operation([&](auto done) {
-            if (head_only)
-                messages::async_write_header(client, serializer, std::move(done));
-            else
-                messages::async_write(client, serializer, std::move(done));
-        });
-        again = !sent.error && response.keep_alive();
+        bool is_sent = false;
+        if (head_only) {
+            const auto [error, sent] = co_await messages::async_write_header(client, serializer, as_result);
+            is_sent = !error;
+        } else {
+            const auto [error, sent] = co_await messages::async_write(client, serializer, as_result);
+            is_sent = !error;
+        }
+        again = is_sent && response.keep_alive();
     }
     open_.erase(&client);
     client.close();

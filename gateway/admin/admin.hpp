@@ -3,8 +3,7 @@
 #pragma once
 
 #include "config/model.hpp"
-#include "gateway/asio_operation.hpp"
-#include "limiter/io/task.hpp"
+#include "limiter/io/asio.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
@@ -61,8 +60,8 @@ private:
     using acceptor_type = asio::basic_socket_acceptor<asio::ip::tcp, executor>;
     using stream = boost::beast::basic_stream<asio::ip::tcp, executor>;
 
-    task<void> accept_clients();
-    task<void> serve(socket_type socket);
+    task<> accept_clients();
+    task<> serve(socket_type socket);
     admin_answer answer(std::string_view method, std::string_view target, std::string_view authorization) const;
     bool may_enter(std::string_view authorization) const;
 
@@ -72,7 +71,7 @@ private:
     config::secret token_;
     asio::io_context io_{1};
     acceptor_type acceptor_;
-    asio_timer pause_;
+    steady_timer pause_;
     std::set<stream*> open_;
     std::thread thread_;
 };

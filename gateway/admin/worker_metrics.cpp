@@ -1,6 +1,6 @@
 #include "gateway/admin/worker_metrics.hpp"
 
-#include "gateway/request/exchange.hpp"
+#include "gateway/request/request.hpp"
 
 #include <algorithm>
 
@@ -33,8 +33,8 @@ void worker_metrics::adopt(const compiled_config& next)
         for (const auto* rule : rules)
             counters.by_known_rule.emplace_back(rule, counters.of_rule(*rule));
     }
-    std::erase_if(upstreams_, [&](const auto& known) { return !next.config.upstreams.contains(known.first); });
-    for (const auto& [name, _] : next.config.upstreams)
+    std::erase_if(upstreams_, [&](const auto& known) { return !next.source.upstreams.contains(known.first); });
+    for (const auto& [name, _] : next.source.upstreams)
         upstreams_[name];
     for (const auto& store : next.shared_stores)
         stores_[store.name]; // one that has gone may come back: counters never run backwards
@@ -56,26 +56,27 @@ counter* route_counters::of_rule(const limiter::rule& refusing)
     return found == table.end() ? nullptr : &found->second;
 }
 
-route_counters& worker_metrics::of_route(const exchange& x)
+route_counters& worker_metrics::of_route(const request& r)
 {
-    if (!x.route)
+    const auto* route = r.received.route;
+    if (!route)
         return unrouted_;
-    if (x.setup.get() == adopted_)
-        return *by_number_[static_cast<std::size_t>(x.route - x.setup->routes.data())];
-    const auto known = routes_.find(x.route->name); // it began before a reload
+    if (&r.config() == adopted_)
+        return *by_number_[static_cast<std::size_t>(route - r.config().routes.data())];
+    const auto known = routes_.find(route->name); // it began before a reload
     return known == routes_.end() ? unrouted_ : known->second;
 }
 
-void worker_metrics::count(const exchange& x, std::chrono::microseconds took)
+void worker_metrics::count(const request& r, std::chrono::microseconds took)
 {
-    auto& to = of_route(x);
-    to.answers[std::min<std::size_t>(x.outcome.status / 100, 5)].add();
+    auto& to = of_route(r);
+    to.answers[std::min<std::size_t>(r.record.status / 100, 5)].add();
     std::size_t bucket = 0;
     while (bucket < duration_bounds_us.size() && took.count() > duration_bounds_us[bucket])
         ++bucket;
     to.durations[bucket].add();
     to.duration_sum_us.add(static_cast<std::uint64_t>(took.count()));
-    const auto& limit = x.limit;
+    const auto& limit = r.limits.outcome;
     if (limit.delay.count() > 0)
         to.delayed.add();
     if (!limit.refused && !limit.shadow_refused)

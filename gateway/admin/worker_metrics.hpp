@@ -18,7 +18,7 @@
 
 namespace headgate {
 
-struct exchange;
+class request;
 
 // Upper bounds of the duration histogram.
 inline constexpr std::array<std::int64_t, 14> duration_bounds_us{500,       1'000,     2'500,     5'000,     10'000,
@@ -61,7 +61,7 @@ class worker_metrics
 public:
     // On the worker's thread, or before it runs. What is no longer configured is forgotten.
     void adopt(const compiled_config& next);
-    void count(const exchange& x, std::chrono::microseconds took);
+    void count(const request& r, std::chrono::microseconds took);
     upstream_counters& of_upstream(std::string_view name);
     shared_store_counters& of_store(std::string_view name);
 
@@ -91,7 +91,7 @@ public:
     static constexpr const char* no_route = "(none)"; // malformed, or nothing is configured for it
 
 private:
-    route_counters& of_route(const exchange& x);
+    route_counters& of_route(const request& r);
 
     mutable std::mutex lock_; // over the shape of the tables; only the worker's thread changes it
     std::map<std::string, route_counters, std::less<>> routes_;

@@ -2,7 +2,7 @@
 
 #include "config/choices.hpp"
 #include "gateway/answers/limit_fields.hpp"
-#include "gateway/request/exchange.hpp"
+#include "gateway/answers/limit_outcome.hpp"
 
 namespace headgate {
 
@@ -25,14 +25,14 @@ std::string_view verdict_of(const limiter::rule& rule, const limiter::decision& 
     return rule.shadow ? "shadow_refused" : "refused";
 }
 
-void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_text* ready,
+void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_text* text,
                  const limiter::decision& said)
 {
     out.append("rule=");
     append_sf_string(out, rule.name);
-    if (ready != nullptr) {
+    if (text != nullptr) {
         out.append("; chain=");
-        append_sf_string(out, ready->chain);
+        append_sf_string(out, text->chain);
     }
     out.append("; algorithm=", config::name_of(rule.kind), "; limit=");
     out.append_number(said.limit);
@@ -59,7 +59,7 @@ void append_explanation(http::byte_buffer& out, const limit_outcome& limit)
     std::string_view before = "X-RateLimit-Explain: ";
     for (std::size_t i = 0; i < limit.count; ++i) {
         out.append(std::exchange(before, ", "));
-        append_item(out, *limit.rules[i], limit.ready[i], limit.decisions[i]);
+        append_item(out, *limit.rules[i], limit.texts[i], limit.decisions[i]);
     }
     if (limit.count > 0)
         out.append("\r\n");

@@ -1,6 +1,6 @@
 #include "gateway/answers/limit_fields.hpp"
 
-#include "gateway/request/exchange.hpp"
+#include "gateway/answers/limit_outcome.hpp"
 
 #include <optional>
 
@@ -30,26 +30,26 @@ void each_told(const limit_outcome& limit, Each each)
 }
 
 // During a reload the rule may be newer than the text that was written out for it.
-bool is_written_out(const limiter::rule& rule, const rule_text* ready)
+bool is_written_out(const limiter::rule& rule, const rule_text* text)
 {
-    return ready != nullptr && ready->rule == &rule;
+    return text != nullptr && text->rule == &rule;
 }
 
 void append_policy_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule,
-                      const rule_text* ready)
+                      const rule_text* text)
 {
-    if (is_written_out(rule, ready))
-        return out.append(before, ready->policy);
+    if (is_written_out(rule, text))
+        return out.append(before, text->policy);
     out.append(before);
-    append_policy(out, rule, ready != nullptr ? ready->unit : config::cost_unit::requests);
+    append_policy(out, rule, text != nullptr ? text->unit : config::cost_unit::requests);
 }
 
-void append_quota_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule, const rule_text* ready,
+void append_quota_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule, const rule_text* text,
                      const limiter::decision& said)
 {
     std::string_view name;
-    if (is_written_out(rule, ready)) {
-        name = ready->quoted_name();
+    if (is_written_out(rule, text)) {
+        name = text->quoted_name();
     } else {
         out.append(std::exchange(before, {}));
         append_sf_string(out, rule.name);
@@ -67,13 +67,13 @@ void append_ietf(http::byte_buffer& out, const limit_outcome& limit)
 {
     std::string_view before = "RateLimit-Policy: ";
     each_told(limit, [&](std::size_t i) {
-        append_policy_of(out, std::exchange(before, ", "), *limit.rules[i], limit.ready[i]);
+        append_policy_of(out, std::exchange(before, ", "), *limit.rules[i], limit.texts[i]);
     });
     if (before != ", ")
         return;
     before = "\r\nRateLimit: ";
     each_told(limit, [&](std::size_t i) {
-        append_quota_of(out, std::exchange(before, ", "), *limit.rules[i], limit.ready[i], limit.decisions[i]);
+        append_quota_of(out, std::exchange(before, ", "), *limit.rules[i], limit.texts[i], limit.decisions[i]);
     });
     out.append("\r\n");
 }

@@ -2,7 +2,8 @@
 
 #include "gateway/answers/limit_fields.hpp"
 #include "gateway/http/errors.hpp"
-#include "gateway/request/exchange.hpp"
+#include "gateway/answers/limit_outcome.hpp"
+#include "gateway/compiled/answers.hpp"
 
 #include <array>
 #include <charconv>
@@ -60,11 +61,11 @@ void append_own_body(http::byte_buffer& out, const body_template& body, const li
     const auto i = find_refusing_rule(limit);
     if (i == no_rule) // an operator's block has neither
         return body.append_to(out, known);
-    const auto* ready = limit.ready[i];
+    const auto* text = limit.texts[i];
     const number_text count(limit.rules[i]->count);
-    const bool in_words = ready != nullptr && ready->rule == limit.rules[i];
+    const bool in_words = text != nullptr && text->rule == limit.rules[i];
     known.rule = limit.rules[i]->name;
-    known.limit = in_words ? std::string_view(ready->limit_words) : count.view();
+    known.limit = in_words ? std::string_view(text->limit_words) : count.view();
     body.append_to(out, known);
 }
 

@@ -15,7 +15,7 @@ namespace {
 using rule_list = std::vector<const config::rule_config*>;
 
 // Empty when some rule's cost depends on the request, or is put right when it has ended.
-std::vector<std::uint64_t> plain_costs(const std::vector<rule_terms>& terms)
+std::vector<std::uint64_t> fixed_costs(const std::vector<rule_terms>& terms)
 {
     std::vector<std::uint64_t> costs;
     for (const auto& rule : terms) {
@@ -27,19 +27,19 @@ std::vector<std::uint64_t> plain_costs(const std::vector<rule_terms>& terms)
     return costs;
 }
 
-rule_text tell_rule(const config::rule_config& rule, const config::limit_value& limit, const limiter::rule& numbers)
+rule_text write_rule(const config::rule_config& rule, const config::limit_value& limit, const limiter::rule& numbers)
 {
     auto shown = rule; // with the limit of the plan
     shown.limit = limit;
     shown.rule = numbers;
-    rule_text told{.unit = rule.unit, .limit_words = config::limit_in_words(shown)};
+    rule_text written{.unit = rule.unit, .limit_words = config::limit_in_words(shown)};
     http::byte_buffer text;
     append_sf_string(text, numbers.name);
-    told.quoted_name_size = text.size();
+    written.quoted_name_size = text.size();
     text.clear();
     append_policy(text, numbers, rule.unit);
-    told.policy = text.view();
-    return told;
+    written.policy = text.view();
+    return written;
 }
 
 // The rules in the numbers that hold for one plan and, if it is not null, one value of the key.
@@ -47,7 +47,7 @@ struct chosen_rules
 {
     std::vector<limiter::rule> rules;
     std::vector<rule_terms> terms;
-    std::vector<rule_text> told;
+    std::vector<rule_text> texts;
     bool blocked = false;
     bool differ = false; // from what holds for everyone else
 };
@@ -74,7 +74,7 @@ chosen_rules choose(const rule_list& group, const std::string& plan, const std::
         chosen.differ = chosen.differ || numbers != &rule->rule || what == form::unlimited || what == form::blocked;
         chosen.blocked = chosen.blocked || (what == form::blocked && !rule->rule.shadow);
         chosen.rules.push_back(*numbers);
-        chosen.told.push_back(tell_rule(*rule, *limit, *numbers));
+        chosen.texts.push_back(write_rule(*rule, *limit, *numbers));
         if (what == form::unlimited || what == form::blocked) {
             // It stays in the group, so that a key that changes over finds again what it has used.
             chosen.rules.back().unlimited = true;
@@ -117,11 +117,11 @@ public:
             ready.blocked = chosen.blocked;
             ready.group = &part.group->variant(variant);
             ready.terms = std::move(chosen.terms);
-            ready.plain_costs = plain_costs(ready.terms);
-            ready.told = std::move(chosen.told);
-            for (std::size_t i = 0; i < ready.told.size(); ++i) {
-                ready.told[i].rule = &ready.group->members()[i].limits.limits;
-                ready.told[i].chain = chain;
+            ready.fixed_costs = fixed_costs(ready.terms);
+            ready.texts = std::move(chosen.texts);
+            for (std::size_t i = 0; i < ready.texts.size(); ++i) {
+                ready.texts[i].rule = &ready.group->members()[i].limits.limits;
+                ready.texts[i].chain = chain;
             }
         }
     }
@@ -177,9 +177,9 @@ std::vector<rule_list> group_by_key(const std::vector<config::rule_config>& rule
 
 const rule_text* compiled_rules::find_text(const limiter::rule& judged, std::size_t place) const
 {
-    if (place < told.size() && told[place].rule == &judged) [[likely]]
-        return &told[place];
-    for (const auto& known : told) {
+    if (place < texts.size() && texts[place].rule == &judged) [[likely]]
+        return &texts[place];
+    for (const auto& known : texts) {
         if (known.rule->name == judged.name)
             return &known;
     }
@@ -282,7 +282,7 @@ compiled_chain compile_chain(const std::string& name, const config::gateway_conf
             check_for_redis(name, rules);
             for (const auto& [_, of_variant] : variants)
                 check_for_redis(name, of_variant);
-            return limiter::define_apart(group_name, std::move(rules), variants);
+            return limiter::define_detached(group_name, std::move(rules), variants);
         });
     }
     return chain;

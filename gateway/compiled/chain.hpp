@@ -50,9 +50,9 @@ struct compiled_rules
     const limiter::rule_group* group = nullptr;
     std::vector<rule_terms> terms; // one a rule of the group
     // What every request costs each rule, whatever it is and however it ends; none when that has to be found out.
-    std::vector<std::uint64_t> plain_costs;
+    std::vector<std::uint64_t> fixed_costs;
     bool blocked = false;        // nobody on this plan passes
-    std::vector<rule_text> told; // one a rule of the group
+    std::vector<rule_text> texts; // one a rule of the group
 
     // What was written out for the rule at this place of the group that judged. During a reload that may be another
     // version of it, found by name, or one that is not known here at all: null.

@@ -1,13 +1,14 @@
 #include "gateway/compiled/config.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace headgate {
 
 // What the configuration lets pass has room: a chain's parts, a group's rules, a request's decisions.
-static_assert(config::max_keys_a_chain <= limiter::max_parts);
-static_assert(config::max_rules_a_key <= limiter::max_rules_a_group);
-static_assert(config::max_rules_a_route <= limiter::max_decisions);
+static_assert(config::max_keys_per_chain <= limiter::max_parts);
+static_assert(config::max_rules_per_key <= limiter::max_rules_per_group);
+static_assert(config::max_rules_per_route <= limiter::max_decisions);
 
 namespace {
 
@@ -46,6 +47,85 @@ http::header_edits make_edits(const config::header_edit& from)
     return edits;
 }
 
+// `off` in the file: an empty text.
+std::string_view unless_off(const std::string& text) { return text == "off" ? std::string_view{} : text; }
+
+void load_credentials_of(compiled_config& compiled)
+{
+    std::vector<config::problem> problems;
+    compiled.verified_with = load_credentials(compiled.source, problems);
+    if (!problems.empty())
+        throw std::runtime_error(to_string(problems.front()));
+}
+
+// REQUIRES: nothing has been defined in a store yet: a reload that fails must change nothing.
+void check_variants(const config::gateway_config& file)
+{
+    if (count_variants(file) > most_variants)
+        throw std::runtime_error(
+            "chains: plans times overrides make more than 20000 sets of rules; use fewer of either");
+}
+
+void compile_chains(compiled_config& compiled, store_map& stores, limiter::time_point now)
+{
+    const auto& file = compiled.source;
+    for (const auto& name : shared_store_names(file))
+        compiled.shared_stores.push_back({name, &file.stores.at(name), make_tls(file.stores.at(name))});
+    compiled.plans = compile_plans(file);
+    for (const auto& [name, _] : file.chains)
+        compiled.chains.emplace(name, compile_chain(name, file, compiled.plans, stores, now));
+}
+
+void compile_forwarding(compiled_config& compiled)
+{
+    const auto& file = compiled.source;
+    for (const auto& network : file.trusted_proxies)
+        compiled.client_address.trusted_proxies.add(network.text);
+    if (file.forwarding.client_address == config::client_address_source::forwarded)
+        compiled.client_address.source = http::hop_source::forwarded;
+    compiled.request_id_header = unless_off(file.forwarding.request_id.header);
+    compiled.via = unless_off(file.forwarding.via);
+    for (const auto& [name, upstream] : file.upstreams)
+        compiled.upstreams.push_back({name, &upstream});
+}
+
+compiled_route compile_route(const config::route_config& from, compiled_config& compiled)
+{
+    compiled_route route{.name = from.name, .config = &from};
+    const auto to = std::find_if(compiled.upstreams.begin(), compiled.upstreams.end(),
+                                 [&](const compiled_upstream& each) { return each.name == from.upstream; });
+    route.upstream_number = static_cast<std::size_t>(to - compiled.upstreams.begin());
+    route.upstream = to->config;
+    route.answers = from.answers ? &compiled.answers.emplace_back(*from.answers) : &compiled.answers.front();
+    route.request_edits = make_edits(from.headers.request);
+    route.response_edits = make_edits(from.headers.response);
+    for (const auto& chain : from.chains)
+        route.chains.push_back(&compiled.chains.at(chain));
+    route.cost = from.cost ? &*from.cost : nullptr;
+    const auto& exempt = from.exempt;
+    if (!exempt.methods.empty() || !exempt.paths.empty() || !exempt.networks.empty())
+        route.exempt = &compiled.exemptions.emplace_back(make_exemption(exempt));
+    return route;
+}
+
+// A route with several paths is several patterns in a row: the order of the file still decides.
+void compile_routes(compiled_config& compiled)
+{
+    compiled.answers.emplace_back(compiled.source.answers);
+    std::vector<http::route_pattern> patterns;
+    for (const auto& from : compiled.source.routes) {
+        const auto route = compile_route(from, compiled);
+        const auto paths = from.match.paths.empty() ? std::vector<std::string>{""} : from.match.paths;
+        for (const auto& path : paths) {
+            patterns.push_back(make_pattern(from.match, path));
+            if (const auto problem = http::find_problem(patterns.back()); !problem.empty())
+                throw std::runtime_error("routes: " + from.name + ": " + problem);
+            compiled.routes.push_back(route);
+        }
+    }
+    compiled.router = http::router(patterns);
+}
+
 } // namespace
 
 std::shared_ptr<const tls_context> make_tls(const config::store_config& store)
@@ -59,63 +139,14 @@ std::shared_ptr<const tls_context> make_tls(const config::store_config& store)
 std::shared_ptr<const compiled_config> compile_config(config::gateway_config config, store_map& stores,
                                                       limiter::time_point now)
 {
-    auto ready = std::make_shared<compiled_config>();
-    ready->config = std::move(config);
-    const auto& file = ready->config;
-    std::vector<config::problem> problems;
-    ready->verified_with = load_credentials(file, problems);
-    if (!problems.empty())
-        throw std::runtime_error(to_string(problems.front()));
-    if (count_variants(file) > most_variants) // before anything is defined: a reload that fails must change nothing
-        throw std::runtime_error(
-            "chains: plans times overrides make more than 20000 sets of rules; use fewer of either");
-    ready->plans = compile_plans(file);
-    for (const auto& [name, _] : file.chains)
-        ready->chains.emplace(name, compile_chain(name, file, ready->plans, stores, now));
-    for (const auto& network : file.trusted_proxies)
-        ready->client_address.trusted_proxies.add(network.text);
-    if (file.forwarding.client_address == config::client_address_source::forwarded)
-        ready->client_address.source = http::hop_source::forwarded;
-
-    const auto unless_off = [](const std::string& text) { return text == "off" ? std::string_view{} : text; };
-    ready->request_id_header = unless_off(file.forwarding.request_id.header);
-    ready->via = unless_off(file.forwarding.via);
-
-    std::map<std::string, std::size_t> upstream_numbers;
-    for (const auto& [name, upstream] : file.upstreams) {
-        upstream_numbers.emplace(name, ready->upstreams.size());
-        ready->upstreams.push_back({name, &upstream});
-    }
-
-    for (const auto& name : shared_store_names(file))
-        ready->shared_stores.push_back({name, &file.stores.at(name), make_tls(file.stores.at(name))});
-
-    ready->answers.emplace_back(file.answers);
-    std::vector<http::route_pattern> patterns;
-    for (const auto& from : file.routes) {
-        compiled_route route{.name = from.name, .config = &from};
-        route.upstream_number = upstream_numbers.at(from.upstream);
-        route.upstream = ready->upstreams[route.upstream_number].config;
-        route.answers = from.answers ? &ready->answers.emplace_back(*from.answers) : &ready->answers.front();
-        route.request_edits = make_edits(from.headers.request);
-        route.response_edits = make_edits(from.headers.response);
-        for (const auto& chain : from.chains)
-            route.chains.push_back(&ready->chains.at(chain));
-        route.cost = from.cost ? &*from.cost : nullptr;
-        const auto& exempt = from.exempt;
-        if (!exempt.methods.empty() || !exempt.paths.empty() || !exempt.networks.empty())
-            route.exempt = &ready->exemptions.emplace_back(make_exemption(exempt));
-        // A route with several paths is several patterns in a row: the order of the file still decides.
-        const auto paths = from.match.paths.empty() ? std::vector<std::string>{""} : from.match.paths;
-        for (const auto& path : paths) {
-            patterns.push_back(make_pattern(from.match, path));
-            if (const auto problem = http::find_problem(patterns.back()); !problem.empty())
-                throw std::runtime_error("routes: " + from.name + ": " + problem);
-            ready->routes.push_back(route);
-        }
-    }
-    ready->router = http::router(patterns);
-    return ready;
+    auto compiled = std::make_shared<compiled_config>();
+    compiled->source = std::move(config);
+    load_credentials_of(*compiled);
+    check_variants(compiled->source);
+    compile_chains(*compiled, stores, now);
+    compile_forwarding(*compiled);
+    compile_routes(*compiled);
+    return compiled;
 }
 
 } // namespace headgate

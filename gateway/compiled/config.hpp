@@ -1,8 +1,7 @@
-// The configuration made ready for requests: names resolved to pointers, texts that never change written out, routes in
-// their index. Built once a (re)load, immutable, shared by all workers; a request keeps the one it began with.
+// The configuration compiled for requests: names resolved to pointers, texts that never change written out, routes in
+// their index. Made once per (re)load, immutable, shared by all workers; a request keeps the one it began with.
 #pragma once
 
-#include "config/chain_bounds.hpp"
 #include "config/model.hpp"
 #include "gateway/compiled/answers.hpp"
 #include "gateway/compiled/chain.hpp"
@@ -10,7 +9,7 @@
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/router.hpp"
-#include "limiter/io/tls_client.hpp"
+#include "limiter/io/tls_context.hpp"
 
 #include <deque>
 #include <map>
@@ -20,7 +19,7 @@
 
 namespace headgate {
 
-// Requests of a route that no chain counts.
+// Which requests of a route no chain counts.
 struct compiled_exemption
 {
     std::vector<std::string> methods;
@@ -34,7 +33,7 @@ struct compiled_route
     std::string name;
     const config::route_config* config = nullptr;
     const config::upstream_config* upstream = nullptr;
-    std::size_t upstream_number = 0; // in the compiled_config's upstreams
+    std::size_t upstream_number = 0; // in compiled_config::upstreams
     const compiled_answers* answers = nullptr;
     std::vector<const compiled_chain*> chains;
     const config::cost_config* cost = nullptr;  // for rules without their own; null: one
@@ -55,12 +54,12 @@ struct compiled_shared_store
     std::shared_ptr<const tls_context> tls; // null: plain text
 };
 
-// What TLS to this store needs; null when it has none. Throws in words that name the file.
+// Returns what TLS to this store needs; nullptr when it has none. Throws std::runtime_error that names the file.
 std::shared_ptr<const tls_context> make_tls(const config::store_config& store);
 
 struct compiled_config
 {
-    config::gateway_config config;
+    config::gateway_config source; // what was compiled
     http::router router;
     std::vector<compiled_route> routes;   // the router's numbers lead here
     std::deque<compiled_answers> answers; // the general ones first, then those of routes that have their own
@@ -72,14 +71,14 @@ struct compiled_config
     std::vector<compiled_shared_store> shared_stores; // and so here
     http::client_address_rules client_address;
     http::header_name request_id_header; // empty: none is sent
-    std::string_view via;                // our pseudonym; empty: we do not say that we are here
+    std::string_view via;                // our pseudonym; empty: no Via field is added
 
     compiled_config() = default;
     compiled_config(const compiled_config&) = delete;
     compiled_config& operator=(const compiled_config&) = delete;
 };
 
-// Makes missing stores and defines every rule in its store.
+// Compiles the configuration: makes missing stores and defines every rule in its store.
 std::shared_ptr<const compiled_config> compile_config(config::gateway_config config, store_map& stores,
                                                       limiter::time_point now);
 

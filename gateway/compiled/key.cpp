@@ -1,6 +1,6 @@
 #include "gateway/compiled/key.hpp"
 
-#include "config/builtin_keys.hpp"
+#include "config/choices.hpp"
 #include "gateway/compiled/credentials.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "gateway/http/parameters.hpp"
 #include "gateway/http/text.hpp"
-#include "gateway/request/exchange.hpp"
+#include "gateway/request/request.hpp"
 
 #include <algorithm>
 
@@ -12,14 +12,14 @@ namespace {
 
 using http::http_error;
 
-constexpr std::string_view by_response_bytes = "response_bytes";
+constexpr std::string_view response_bytes = "response_bytes";
 
 bool is_all_digits(std::string_view text)
 {
     return !text.empty() && std::all_of(text.begin(), text.end(), http::is_digit);
 }
 
-bool matches(const std::vector<config::outcome_match>& list, const request_outcome& ended)
+bool matches(const std::vector<config::outcome_match>& list, const request_record& ended)
 {
     using enum http_error;
     const bool failed = ended.error != none && http::describe(ended.error).to_blame == http::culprit::upstream;
@@ -35,8 +35,8 @@ bool matches(const std::vector<config::outcome_match>& list, const request_outco
     });
 }
 
-// Nobody was there to take the answer: what it would have been is unknown, and leaving early must not be a way out.
-bool is_charged(const config::outcome_config& outcome, const request_outcome& ended)
+// Without a client to take the answer its status is unknown, and leaving early must not be a way out.
+bool is_charged(const config::outcome_config& outcome, const request_record& ended)
 {
     if (matches(outcome.refund, ended))
         return false;
@@ -62,7 +62,7 @@ rule_terms make_terms(const config::rule_config& rule)
     return terms;
 }
 
-http_error ask_cost(const config::cost_config* cost, const http::request_head& head, std::uint64_t& out)
+http_error read_cost(const config::cost_config* cost, const http::request_head& head, std::uint64_t& out)
 {
     out = 1;
     if (!cost)
@@ -90,7 +90,7 @@ http_error ask_cost(const config::cost_config* cost, const http::request_head& h
 
 std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, const http::response_head& answer)
 {
-    if (cost.settle.empty() || cost.settle == by_response_bytes)
+    if (cost.settle.empty() || cost.settle == response_bytes)
         return {};
     std::string_view text;
     std::uint64_t said = 0;
@@ -101,15 +101,15 @@ std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, 
 }
 
 std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cost, std::uint64_t charged,
-                         std::optional<std::uint64_t> told, const request_outcome& ended)
+                         std::optional<std::uint64_t> settled, const request_record& ended)
 {
     if (terms.in_flight || (terms.outcome && !is_charged(*terms.outcome, ended)))
         return 0;
     if (ended.status == 0)
-        return charged; // nobody took an answer: leaving early is not free
-    if (cost && cost->settle == by_response_bytes)
-        return ended.bytes_out > ended.body_from ? ended.bytes_out - ended.body_from : 0;
-    return told.value_or(charged); // an answer that does not say keeps the estimate
+        return charged; // no answer was taken: leaving early is not free
+    if (cost && cost->settle == response_bytes)
+        return ended.body_out;
+    return settled.value_or(charged); // an answer that does not say keeps the estimate
 }
 
 } // namespace headgate

@@ -10,7 +10,7 @@
 
 namespace headgate {
 
-struct request_outcome;
+struct request_record;
 
 struct rule_terms
 {
@@ -18,20 +18,21 @@ struct rule_terms
     std::optional<config::outcome_config> outcome;
     bool in_flight = false; // counts requests under way: all is given back in the end
 
-    // Something is to be put right once the request has ended.
+    // Returns whether the charge is corrected once the request has ended.
     bool is_settled_later(const config::cost_config* of_route) const;
 };
 
 rule_terms make_terms(const config::rule_config& rule);
 
-// What is taken before the request is forwarded. `bad_cost`: its header says something that is no number, or twice.
-http::http_error ask_cost(const config::cost_config* cost, const http::request_head& head, std::uint64_t& out);
+// Reads what is taken before the request is forwarded. `bad_cost`: its header says something that is no number, or
+// says it twice.
+http::http_error read_cost(const config::cost_config* cost, const http::request_head& head, std::uint64_t& out);
 
-// The answer's own words about its cost, while its head is at hand; nothing when it has none.
+// Returns what the answer's head says of its cost; nothing when it does not.
 std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, const http::response_head& answer);
 
-// What the rule is charged in the end. `told` is what read_settled_cost found.
+// Returns what the rule is charged in the end. `settled` is what read_settled_cost found.
 std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cost, std::uint64_t charged,
-                         std::optional<std::uint64_t> told, const request_outcome& ended);
+                         std::optional<std::uint64_t> settled, const request_record& ended);
 
 } // namespace headgate

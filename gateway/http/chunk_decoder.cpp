@@ -67,7 +67,7 @@ bool chunk_decoder::take_size_byte(char c)
             digits_ = 0;
         }
         left_ = left_ << 4 | static_cast<unsigned>(digit);
-        // Sixteen digits fit the word; what does not fit a signed one is nobody's chunk.
+        // Sixteen digits fit the word; a size that does not fit a signed word is refused.
         return (++digits_ <= 16 && left_ <= INT64_MAX) || fail(http_error::bad_chunk);
     }
     return state_ == state::size ? end_extension_or_line(c) : fail(http_error::bad_chunk);
@@ -85,7 +85,7 @@ bool chunk_decoder::end_extension_or_line(char c)
     return true;
 }
 
-// *( ";" token [ "=" ( token / quoted-string ) ] ), without the white space that only old senders used (ours).
+// *( ";" token [ "=" ( token / quoted-string ) ] ), without the white space that RFC 9112 §7.1.1 calls bad.
 bool chunk_decoder::take_extension_byte(char c)
 {
     if (++extension_bytes_ > limits_.extensions)
@@ -130,14 +130,14 @@ chunk_step chunk_decoder::read_trailers(std::string_view input, std::size_t cons
 {
     using enum chunk_step::what;
     input.remove_prefix(consumed);
-    // Almost every body ends here, without a trailer and without a copy.
+    // Most bodies end here: they have no trailers, and nothing is copied.
     if (trailer_bytes_.empty() && input.starts_with("\r\n")) {
         state_ = state::finished;
         return {done, consumed + 2, {}};
     }
     const auto before = trailer_bytes_.size();
     const auto moved_from = address_of(trailer_bytes_.data());
-    // One byte over the limit is enough to know that there is too much.
+    // One byte over the limit is enough to know that the limit is passed.
     const auto taken = input.substr(0, limits_.trailers + 1 - before);
     trailer_bytes_.append(taken);
     rebase(trailers_, moved_from, trailer_bytes_.data());
@@ -146,7 +146,7 @@ chunk_step chunk_decoder::read_trailers(std::string_view input, std::size_t cons
                                      .too_large = http_error::trailers_too_large,
                                      .too_many = http_error::trailers_too_large,
                                      .refuse_imitations = false};
-    switch (trailer_block_.feed(trailer_bytes_.view(), trailer_reader_, limits, trailers_)) {
+    switch (trailer_block_.feed(trailer_bytes_.view(), trailer_reader_, limits, &trailers_)) {
     case parse_state::done:
         state_ = state::finished;
         return {done, consumed + trailer_reader_.offset() - before, {}};

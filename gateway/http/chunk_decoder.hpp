@@ -1,4 +1,4 @@
-// The chunked transfer coding, decoded strictly and without I/O: bytes in, views of body data out (A8-A11, P4).
+// The chunked transfer coding, decoded strictly and without I/O: bytes in, views of body data out (A8 to A11).
 // Extensions are checked and dropped; trailers are kept apart and never become headers (A12).
 #pragma once
 
@@ -22,7 +22,7 @@ struct chunk_step
 {
     enum class what : std::uint8_t
     {
-        need_more, // all input was taken, nothing more to say
+        need_more, // all input was taken
         data,      // `data` is body; call again with the input after `consumed`
         done,      // the body and its trailers are complete; input after `consumed` belongs to the next message
         failed
@@ -41,7 +41,7 @@ public:
 
     // After `failed`; for an upstream's body translate it with as_upstream_error.
     http_error error() const noexcept { return error_; }
-    // After `done`; views of the decoder's own memory, good until `reset`.
+    // After `done`: views of the decoder's own memory, valid until `reset`.
     const field_list& trailers() const noexcept { return trailers_; }
     void reset() noexcept;
 

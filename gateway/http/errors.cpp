@@ -152,17 +152,6 @@ constexpr phrase phrases[] = {
     {508, "Loop Detected"},
 };
 
-// How many bytes `append_json_escaped` will write.
-std::size_t json_escaped_size(std::string_view text)
-{
-    std::size_t size = 0;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        size += byte < 0x20 || byte >= 0x7f ? 6 : (c == '"' || c == '\\' ? 2 : 1);
-    }
-    return size;
-}
-
 } // namespace
 
 const error_info& describe(http_error error) noexcept
@@ -214,47 +203,16 @@ void append_json_escaped(byte_buffer& out, std::string_view text)
     }
 }
 
-void append_error_response(byte_buffer& out, http_error error, const error_response_options& options)
+void append_error_body(byte_buffer& out, http_error error, std::string_view request_id)
 {
     const auto& info = describe(error);
-    constexpr std::string_view type = R"({"type":"urn:headgate:error:)", title = R"(","title":")",
-                               status = R"(","status":)", code = R"(,"code":")", detail = R"(","detail":")",
-                               request_id = R"(","request_id":")", end = "\"}\n";
-    auto length = type.size() + info.code.size() + title.size() + info.title.size() + status.size() + 3 + code.size() +
-                  info.code.size() + end.size();
-    if (!options.detail.empty())
-        length += detail.size() + json_escaped_size(options.detail);
-    if (!options.request_id.empty())
-        length += request_id.size() + json_escaped_size(options.request_id);
-
-    out.append("HTTP/1.1 ");
-    out.append_number(info.status);
-    out.append(' ', reason_phrase(info.status), "\r\nDate: ", options.date,
-               "\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nContent-Length: ");
-    out.append_number(length);
-    out.append("\r\n", options.extra_fields);
-    if (!options.request_id.empty() && !options.request_id_header.empty())
-        out.append(options.request_id_header, ": ", options.request_id, "\r\n");
-    if (info.closes || !options.keep_alive)
-        out.append("Connection: close\r\n");
-    else if (options.http_1_0)
-        out.append("Connection: keep-alive\r\n");
-    out.append("\r\n");
-    if (options.head_request)
-        return;
-
-    out.append(type, info.code, title, info.title, status);
-    out.append_number(info.status);
-    out.append(code, info.code);
-    if (!options.detail.empty()) {
-        out.append(detail);
-        append_json_escaped(out, options.detail);
+    out.append(R"({"type":"urn:headgate:error:)", info.code, R"(","title":")", info.title, R"(","status":)",
+               decimal{info.status}, R"(,"code":")", info.code);
+    if (!request_id.empty()) {
+        out.append(R"(","request_id":")");
+        append_json_escaped(out, request_id);
     }
-    if (!options.request_id.empty()) {
-        out.append(request_id);
-        append_json_escaped(out, options.request_id);
-    }
-    out.append(end);
+    out.append("\"}\n");
 }
 
 } // namespace headgate::http

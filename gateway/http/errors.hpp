@@ -105,20 +105,8 @@ http_error as_upstream_error(http_error error) noexcept;
 // RFC 9110's phrase, or an empty view for a status it does not name.
 std::string_view reason_phrase(unsigned status) noexcept;
 
-struct error_response_options
-{
-    std::string_view date;       // formatted, as every Date of ours
-    std::string_view request_id; // shown in the body and, when the header is named, as a field
-    std::string_view request_id_header;
-    std::string_view detail;       // a sentence for people; never the client's bytes
-    std::string_view extra_fields; // whole lines with CRLF: Allow, Retry-After, Sec-WebSocket-Version
-    bool keep_alive = false;       // what the session would like; an error that closes wins
-    bool http_1_0 = false;         // the client must be told about keep-alive
-    bool head_request = false;     // no body, the length of the one left out
-};
-
-// Appends a complete application/problem+json answer to `out`.
-void append_error_response(byte_buffer& out, http_error error, const error_response_options& options);
+// Appends the application/problem+json body of an error. `request_id` may be empty.
+void append_error_body(byte_buffer& out, http_error error, std::string_view request_id);
 
 // Appends `text` as the inside of a JSON string; bytes that are not printable ASCII become escapes.
 void append_json_escaped(byte_buffer& out, std::string_view text);

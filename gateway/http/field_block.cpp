@@ -29,7 +29,7 @@ parse_state line_reader::next(std::string_view all, std::size_t limit, http_erro
     const auto end = std::min(all.size(), limit);
     const char* const stop = find_control(all.data(), all.data() + scanned_, all.data() + end);
     scanned_ = static_cast<std::size_t>(stop - all.data());
-    // A CR that is the last byte so far may still become a line end.
+    // A CR that is the last byte received may still become a line end.
     if (scanned_ == end || (*stop == '\r' && scanned_ + 1 == end))
         return end == limit ? fail(too_long) : parse_state::need_more;
     if (*stop == '\n')
@@ -51,7 +51,7 @@ inline void add_field(std::string_view line, std::size_t colon, field_id id, boo
     const auto is_text = [](char c) { return static_cast<unsigned char>(c) > ' '; };
     const auto name = line.substr(0, colon);
     auto value = line.substr(colon + 1);
-    // Name, colon, one blank, value: as nearly all are written.
+    // Name, colon, one blank, value: the usual form.
     const bool verbatim = value.size() > 1 && value[0] == ' ' && is_text(value[1]) && is_text(value.back());
     if (verbatim)
         value.remove_prefix(1);
@@ -63,11 +63,11 @@ inline void add_field(std::string_view line, std::size_t colon, field_id id, boo
 
 } // namespace
 
-parse_state field_block::feed(std::string_view all, line_reader& reader, const limits& limit, field_list& out)
+parse_state field_block::feed(std::string_view all, line_reader& reader, const limits& limit, field_list* keep)
 {
     for (;;) {
         if (!reader.has_begun()) {
-            error_ = add_plain_lines(all, reader, limit, out);
+            error_ = take_plain_lines(all, reader, limit, keep);
             if (error_ != http_error::none)
                 return parse_state::failed;
             const auto at = reader.offset();
@@ -76,7 +76,8 @@ parse_state field_block::feed(std::string_view all, line_reader& reader, const l
                 return parse_state::done;
             }
         }
-        // Before the rest of the line is here: a folded line continues the one above, which other parsers would join.
+        // Refused before the rest of the line has arrived. A folded line continues the one above, and other parsers
+        // would join the two.
         if (reader.offset() < std::min(all.size(), limit.end) && is_blank(all[reader.offset()])) {
             error_ = http_error::obs_fold;
             return parse_state::failed;
@@ -89,13 +90,14 @@ parse_state field_block::feed(std::string_view all, line_reader& reader, const l
         }
         if (line.empty())
             return parse_state::done;
-        error_ = add_line(line, limit, out);
+        error_ = take_line(line, limit, keep);
         if (error_ != http_error::none)
             return parse_state::failed;
     }
 }
 
-http_error field_block::add_plain_lines(std::string_view all, line_reader& reader, const limits& limit, field_list& out)
+http_error field_block::take_plain_lines(std::string_view all, line_reader& reader, const limits& limit,
+                                         field_list* keep)
 {
     const char* const end = all.data() + std::min(all.size(), limit.end);
     const char* at = all.data() + reader.offset();
@@ -107,20 +109,22 @@ http_error field_block::add_plain_lines(std::string_view all, line_reader& reade
         const char* const stop = find_control(all.data(), at + colon + 1, end);
         if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n')
             break;
-        if (out.lines.size() == limit.lines) {
+        if (count_ == limit.lines) {
             error = limit.too_many;
             break;
         }
-        add_field({at, static_cast<std::size_t>(stop - at)}, colon, find_short_field_id(at, colon), false, out);
+        ++count_;
+        if (keep != nullptr)
+            add_field({at, static_cast<std::size_t>(stop - at)}, colon, find_short_field_id(at, colon), false, *keep);
         at = stop + 2;
     }
     reader.restart(static_cast<std::size_t>(at - all.data()));
     return error;
 }
 
-http_error field_block::add_line(std::string_view line, const limits& limit, field_list& out)
+http_error field_block::take_line(std::string_view line, const limits& limit, field_list* keep)
 {
-    // The CR after the line ends the loop: it is no token byte.
+    // The CR after the line ends the loop, because it is not a token byte.
     const char* at = line.data();
     unsigned seen = 0;
     for (unsigned kind; ((kind = detail::classes[static_cast<unsigned char>(*at)]) & detail::token_byte) != 0; ++at)
@@ -128,13 +132,16 @@ http_error field_block::add_line(std::string_view line, const limits& limit, fie
     const auto colon = static_cast<std::size_t>(at - line.data());
     if (colon == 0 || *at != ':')
         return http_error::bad_header;
-    if (out.lines.size() == limit.lines)
+    if (count_ == limit.lines)
         return limit.too_many;
     const auto name = line.substr(0, colon);
     const bool underscore = (seen & detail::underscore_byte) != 0;
     if (underscore && limit.refuse_imitations && imitates_protected_field(name))
         return http_error::aliased_header;
-    add_field(line, colon, find_field_id(name), underscore, out);
+    ++count_;
+    saw_underscore_ = saw_underscore_ || underscore;
+    if (keep != nullptr)
+        add_field(line, colon, find_field_id(name), underscore, *keep);
     return http_error::none;
 }
 

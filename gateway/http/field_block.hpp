@@ -1,5 +1,5 @@
-// The lines of a head or a trailer section, read strictly and resumably into views of the caller's buffer. Each byte is
-// looked at once, however the bytes arrive (A16). What is refused is refused as soon as its byte is seen.
+// The lines of a head or a trailer section: read strictly and resumably, and kept as views of the caller's buffer. Each
+// byte is looked at once, however the bytes arrive (A16). What is refused is refused as soon as its byte is seen.
 #pragma once
 
 #include "gateway/http/errors.hpp"
@@ -24,9 +24,9 @@ struct field
     std::string_view value; // without surrounding white space
     field_id id = field_id::other;
     bool underscore = false; // the name has a "_" in it (B29)
-    bool verbatim = false;   // the line was just name, colon, one blank, value, CR LF
+    bool verbatim = false;   // the line is name, colon, one blank, value, CR LF
 
-    // Then: all of that, as it was received.
+    // The whole line as it was received. REQUIRES: verbatim.
     std::string_view line() const noexcept
     {
         return {name.data(), static_cast<std::size_t>(value.data() + value.size() + 2 - name.data())};
@@ -40,9 +40,9 @@ struct field_list
     std::uint64_t present = 0; // bit(id) of every id seen
 
     bool has(field_id id) const noexcept { return (present & bit(id)) != 0; }
-    // The first line with this id, or null. Costs nothing when the field is absent.
+    // Returns the first line with this id, or null. Looks at no line if the field is absent.
     const field* find(field_id id) const noexcept;
-    // The first line with this name, compared without case; for names without an id.
+    // Returns the first line with this name, compared without case, or null. For names without an id.
     const field* find(std::string_view name) const noexcept;
     void clear() noexcept
     {
@@ -51,11 +51,12 @@ struct field_list
     }
 };
 
-// Cuts CR LF lines out of a growing run of bytes. `all` must begin at the same byte each time; it may have moved.
+// Splits a growing run of bytes into CR LF lines. `all` must begin at the same byte each time; it may have moved.
 class line_reader
 {
 public:
-    // On `done` `line` is the next line without its CR LF. `limit` is the offset no line end may pass: `too_long` then.
+    // On `done`, `line` is the next line without its CR LF. A line that ends behind the offset `limit` fails with
+    // `too_long`.
     parse_state next(std::string_view all, std::size_t limit, http_error too_long, std::string_view& line);
 
     std::size_t offset() const noexcept { return line_; }         // where the next line begins
@@ -79,7 +80,7 @@ private:
     http_error error_ = http_error::none;
 };
 
-// Reads field lines up to and including the empty line.
+// Reads field lines up to and including the empty line, and keeps them if it is given a list.
 class field_block
 {
 public:
@@ -92,18 +93,23 @@ public:
         bool refuse_imitations; // B29, for requests
     };
 
-    parse_state feed(std::string_view all, line_reader& reader, const limits& limit, field_list& out);
+    // `keep` may be null.
+    parse_state feed(std::string_view all, line_reader& reader, const limits& limit, field_list* keep);
     http_error error() const noexcept { return error_; }
+    std::size_t count() const noexcept { return count_; } // fields so far
+    bool saw_underscore() const noexcept { return saw_underscore_; }
 
 private:
-    // Whole lines with short, plain names, as nearly all are; up to the first that is not one.
-    http_error add_plain_lines(std::string_view all, line_reader& reader, const limits& limit, field_list& out);
-    static http_error add_line(std::string_view line, const limits& limit, field_list& out);
+    // Takes whole lines with short, plain names (most lines), up to the first other line.
+    http_error take_plain_lines(std::string_view all, line_reader& reader, const limits& limit, field_list* keep);
+    http_error take_line(std::string_view line, const limits& limit, field_list* keep);
 
+    std::size_t count_ = 0;
     http_error error_ = http_error::none;
+    bool saw_underscore_ = false;
 };
 
-// Points views that were taken from the bytes at the address `from`, which may be gone, into the same bytes at `to`.
+// Moves views of bytes at the address `from`, whose memory may have been freed, to the same bytes at `to`.
 void rebase(field_list& fields, std::uintptr_t from, const char* to) noexcept;
 std::string_view rebase(std::string_view view, std::uintptr_t from, const char* to) noexcept;
 inline std::uintptr_t address_of(const char* bytes) noexcept { return reinterpret_cast<std::uintptr_t>(bytes); }

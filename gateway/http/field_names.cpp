@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t longest = 24;
 
-// The text stands in the row itself: looking a name up touches one line of the cache.
+// The text is part of the row, so that a lookup reads one cache line.
 struct alignas(32) known_name
 {
     constexpr known_name(std::string_view name, field_id number)
@@ -121,7 +121,7 @@ bool differ(const char* token, const char* lower) noexcept
 {
     return (load<Word>(token) | static_cast<Word>(0x2020202020202020u)) != load<Word>(lower);
 }
-// By the word; the last one overlaps those before it.
+// Compares whole words; the last word overlaps the one before it.
 bool same_token(std::string_view token, std::string_view lower) noexcept
 {
     const auto size = lower.size();
@@ -158,7 +158,7 @@ field_id find_short_field_id(const char* name, std::size_t size) noexcept
     if (row == 0)
         return other;
     const auto& known = names[row - 1];
-    // The bytes behind the name are made what the row has there: nothing.
+    // The bytes behind the name are cleared, as they are in the row.
     alignas(16) static constexpr std::uint8_t kept[32] = {255, 255, 255, 255, 255, 255, 255, 255,
                                                           255, 255, 255, 255, 255, 255, 255, 255};
     const auto load = [](const auto* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };

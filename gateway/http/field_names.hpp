@@ -59,9 +59,9 @@ static_assert(static_cast<unsigned>(field_id::count_) <= 64, "a head remembers w
 
 constexpr std::uint64_t bit(field_id id) { return std::uint64_t{1} << static_cast<unsigned>(id); }
 
-// Case-insensitive.
+// Returns the number of a field name, compared without case.
 field_id find_field_id(std::string_view name) noexcept;
-// The same for 1 to 15 token bytes, where 16 bytes can be read.
+// The same for a name of 1 to 15 token bytes. REQUIRES: 16 bytes can be read at `name`.
 field_id find_short_field_id(const char* name, std::size_t size) noexcept;
 
 // A name of the configuration, looked up once.
@@ -76,8 +76,8 @@ struct header_name
     field_id id = field_id::other;
 };
 
-// A field that frames a message or says who sent it. A client may neither strip one by naming it in Connection (C1) nor
-// slip in a second spelling of it (B29).
+// Returns whether a field frames a message or identifies its sender. A client may neither remove one by naming it in
+// Connection (C1) nor send a second spelling of it (B29).
 constexpr bool is_protected(field_id id)
 {
     using enum field_id;
@@ -89,10 +89,10 @@ constexpr bool is_protected(field_id id)
     return (protected_ids & bit(id)) != 0;
 }
 
-// Whether `name` reads as a protected field once a CGI-like upstream has turned "_" and "-" into one letter (B29).
+// Returns whether `name` is a protected field to an upstream that, like CGI, does not tell "_" from "-" (B29).
 bool imitates_protected_field(std::string_view name) noexcept;
 
-// The same question about one name of the configuration, such as the header an API key is read from.
+// The same for one name of the configuration, such as the header that API keys are read from.
 bool imitates(std::string_view name, std::string_view guarded) noexcept;
 
 } // namespace headgate::http

@@ -7,7 +7,7 @@ namespace headgate::http {
 
 namespace {
 
-// Every Content-Length and Transfer-Encoding line of a message, before anyone has decided what they mean together.
+// Every Content-Length and Transfer-Encoding line of a message, before it is decided what they mean together.
 struct length_fields
 {
     unsigned lengths = 0;
@@ -83,7 +83,7 @@ http_error frame_request(const request_head& head, std::uint64_t body_limit, req
         auto error = http_error::none;
         switch (line.id) {
         case field_id::content_length:
-            // Two lines are refused even when they agree (A1, ours).
+            // Two lines are refused even when they agree (A1); RFC 9110 §8.6 would allow them.
             if (++found.lengths > 1 || !parse_decimal(line.value, found.length))
                 error = http_error::bad_content_length;
             break;
@@ -119,8 +119,8 @@ http_error frame_request(const request_head& head, std::uint64_t body_limit, req
         return error;
     if (out.body.length > body_limit)
         return http_error::body_too_large;
-    // A tunnel or an echo of the request's headers is not what a gateway is for (B31). TRACE that may go no further is
-    // refused like any other.
+    // The gateway offers neither tunnels nor an echo of the request's headers (B31). TRACE with Max-Forwards: 0 is
+    // refused like any other TRACE.
     if (head.method_number == method_id::connect || head.method_number == method_id::trace)
         return http_error::method_not_allowed;
     out.keep_alive = keeps_alive(head.minor_version, out.connection);
@@ -136,7 +136,7 @@ http_error frame_response(method_id asked, const response_head& head, response_f
     length_fields found;
     for (const auto& line : head.fields.lines) {
         if (line.id == field_id::content_length) {
-            if (found.lengths == 0 && parse_decimal(line.value, found.length)) { // as nearly always
+            if (found.lengths == 0 && parse_decimal(line.value, found.length)) { // the usual case
                 found.lengths = 1;
                 continue;
             }
@@ -166,7 +166,8 @@ http_error frame_response(method_id asked, const response_head& head, response_f
     out.interim = head.status < 200;
     out.reusable = keeps_alive(head.minor_version, out.connection);
     if (out.interim || head.status == 204) {
-        // These never have a body (C6). An upstream that announces one may well send it: do not read it as an answer.
+        // These never have a body (C6). An upstream that announces one may send it: it must not be read as the next
+        // answer.
         out.reusable = out.reusable && out.body.kind != body_kind::chunked && out.body.length == 0;
         out.body = {};
         out.declared_length.reset();

@@ -1,10 +1,10 @@
-// Where a message ends, decided by us from the raw field list and nothing else (hardening P2, A1-A7, B27, B31, C1, C4,
-// C6, P8, D1). Pure. An ambiguous message is an error, never a guess.
+// Decides where a message ends from its list of fields and nothing else (hardening A1 to A7, B27, B31, C1, C4, C6, D1).
+// Pure. An ambiguous message is an error, never a guess.
 #pragma once
 
 #include "gateway/http/connection.hpp"
 #include "gateway/http/errors.hpp"
-#include "gateway/http/head.hpp"
+#include "gateway/http/message_head.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -33,13 +33,14 @@ struct request_framing
     body_framing body;
     connection_options connection;
     std::string_view host;                     // the Host field; empty when an HTTP/1.0 request has none
-    bool keep_alive = false;                   // what the client offers; the session may still close
+    bool keep_alive = false;                   // the client allows it; the session may still close
     bool expects_continue = false;             // an HTTP/1.1 client waits for 100 before it sends its body
     bool accepts_trailers = false;             // TE: trailers
     std::optional<std::uint64_t> max_forwards; // only read for OPTIONS and TRACE; 0 is answered here (B31)
 };
 
-// Checks the whole head of a request. `body_limit` is in bytes; 413 is decided here, before a byte is forwarded (A3).
+// Returns the error that forbids forwarding this request, or none. `body_limit` is in bytes; 413 is decided here,
+// before a byte is forwarded (A3).
 http_error frame_request(const request_head& head, std::uint64_t body_limit, request_framing& out);
 
 struct response_framing

@@ -120,9 +120,9 @@ void append_passage(byte_buffer& out, unsigned minor_version, const Options& opt
 }
 
 template <class Options>
-void append_end(byte_buffer& out, const Options& options)
+void append_own_lines(byte_buffer& out, const Options& options)
 {
-    out.append(options.edits != nullptr ? options.edits->lines() : std::string_view{}, options.extra_fields, "\r\n");
+    out.append(options.edits != nullptr ? options.edits->lines() : std::string_view{}, options.extra_fields);
 }
 
 // Whether a field that is not dropped by its id stays behind because of its name. For most messages no name does.
@@ -219,40 +219,34 @@ void build_upstream_head(byte_buffer& out, const request_head& head, const upstr
         out.append("Expect: 100-continue\r\n");
     append_passage(out, head.minor_version, options);
     append_upstream_hop_fields(out, options);
-    append_end(out, options);
+    append_own_lines(out, options);
+    out.append("\r\n");
 }
 
-void build_client_head(byte_buffer& out, const response_head& head, const client_head_options& options)
+void append_client_fields(field_lines& out, const response_head& head, const client_field_options& options)
 {
-    const bool interim = head.status < 200;
-    out.append("HTTP/1.1 ", decimal{head.status}, ' ', head.reason.empty() ? reason_phrase(head.status) : head.reason,
-               "\r\n");
+    auto& text = out.text();
     auto dropped = rewritten;
     if (options.replaces_rate_limits)
         dropped |= rate_limit_fields;
     dropped |= bit(options.request_id_header.id) & ~bit(other);
     const names_left_behind names(options);
-    append_fields(out, head.fields,
+    append_fields(text, head.fields,
                   [&](const field& line) { return (dropped & bit(line.id)) != 0 || names.has(line); });
-    if (options.websocket)
-        out.append("Upgrade: websocket\r\nConnection: upgrade\r\n");
-    if (interim && !options.websocket) {
-        out.append("\r\n");
-        return;
-    }
     if (!head.fields.has(date))
-        append_field(out, "Date", options.date);
-    if (!interim) {
-        append_framing(out, options.body);
-        if (options.body.kind == body_kind::none && options.declared_length)
-            out.append("Content-Length: ", decimal{*options.declared_length}, "\r\n");
-        if (!options.keep_alive)
-            out.append("Connection: close\r\n");
-        else if (options.client_http_1_0)
-            out.append("Connection: keep-alive\r\n");
-    }
-    append_passage(out, head.minor_version, options);
-    append_end(out, options);
+        append_field(text, "Date", options.date);
+    out.place_framing();
+    out.place_connection();
+    append_passage(text, head.minor_version, options);
+    append_own_lines(text, options);
+}
+
+void append_interim_fields(field_lines& out, const response_head& head, const connection_options& connection)
+{
+    const client_field_options options{.connection = &connection};
+    const names_left_behind names(options);
+    append_fields(out.text(), head.fields,
+                  [&](const field& line) { return (rewritten & bit(line.id)) != 0 || names.has(line); });
 }
 
 bool tells_limits(const field_list& fields) noexcept { return (fields.present & rate_limit_fields) != 0; }

@@ -2,6 +2,7 @@
 // added, in both directions (C1-C3, C7, C12, B28, B29). Nothing of the sender's framing is ever copied (P7).
 #pragma once
 
+#include "gateway/http/answer_head.hpp"
 #include "gateway/http/buffer.hpp"
 #include "gateway/http/connection.hpp"
 #include "gateway/http/framing.hpp"
@@ -75,10 +76,8 @@ struct upstream_head_options
 // Appends the request's head for an upstream.
 void build_upstream_head(byte_buffer& out, const request_head& head, const upstream_head_options& options);
 
-struct client_head_options
+struct client_field_options
 {
-    body_framing body;
-    std::optional<std::uint64_t> declared_length;   // relayed when there is no body: HEAD and 304 (C6)
     const connection_options* connection = nullptr; // of the upstream
     std::string_view date;                          // used when the upstream sent none (C12)
     std::string_view via;
@@ -87,13 +86,13 @@ struct client_head_options
     const header_edits* edits = nullptr;
     std::string_view extra_fields;     // whole lines with CRLF, such as RateLimit
     bool replaces_rate_limits = false; // our RateLimit fields are in extra_fields: the upstream's must go
-    bool keep_alive = true;
-    bool client_http_1_0 = false; // must be told about keep-alive
-    bool websocket = false;       // a 101 that was asked for
 };
 
-// Appends the response's head for the client; an interim (1xx) head too.
-void build_client_head(byte_buffer& out, const response_head& head, const client_head_options& options);
+// Appends the field lines of an upstream's answer that go on to the client, and what the gateway adds to them.
+void append_client_fields(field_lines& out, const response_head& head, const client_field_options& options);
+
+// Appends those of an interim answer (1xx), to which nothing is added.
+void append_interim_fields(field_lines& out, const response_head& head, const connection_options& connection);
 
 // Whether an answer tells of quotas, in any dialect.
 bool tells_limits(const field_list& fields) noexcept;

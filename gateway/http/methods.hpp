@@ -46,7 +46,7 @@ constexpr std::string_view method_name(method_id id) noexcept
     return names[static_cast<unsigned>(id)];
 }
 
-// RFC 9110 §9.2.2. A method we do not know is not idempotent.
+// RFC 9110 §9.2.2. An unknown method is not idempotent.
 constexpr bool is_idempotent(method_id id) noexcept
 {
     using enum method_id;

@@ -27,8 +27,9 @@ consteval std::array<char, 200> make_digit_pairs()
 }
 constexpr auto digit_pairs = make_digit_pairs();
 
-// 1233 / 4096 is just above log10(2), so that bits say how many digits there are, or one too few.
-unsigned count_digits(std::uint64_t value) // above 0
+// REQUIRES: value > 0. 1233 / 4096 is just above log10(2): the number of bits gives the number of digits, or one too
+// few.
+unsigned count_digits(std::uint64_t value)
 {
     const auto bits = 64 - static_cast<unsigned>(__builtin_clzll(value));
     const auto digits = bits * 1233 >> 12;
@@ -41,7 +42,7 @@ char* write_decimal(char* at, std::uint64_t value)
 {
     const auto write_pair = [](char* to, std::uint32_t below_100) { std::memcpy(to, &digit_pairs[2 * below_100], 2); };
     auto rest = static_cast<std::uint32_t>(value);
-    if (value < 1000) { // most are: statuses, sizes, parts of an address
+    if (value < 1000) { // statuses, sizes and parts of an address
         if (rest >= 100) {
             *at++ = static_cast<char>('0' + rest / 100);
             rest %= 100;
@@ -67,8 +68,8 @@ char* write_decimal(char* at, std::uint64_t value)
 
 namespace {
 
-// Whether one of the 8 bytes may not stand in quotes as it is. Each test sets the high bit of a byte that fails it, and
-// may set that of a byte after one that does: the answer is about all of them.
+// Returns non-zero if one of the 8 bytes must be escaped in a quoted string. Each test sets the high bit of a byte that
+// fails it, and may set that of a later byte too: the result is about all 8 bytes together.
 inline std::uint64_t find_odd(std::uint64_t bytes)
 {
     constexpr std::uint64_t each = 0x0101010101010101u;
@@ -94,7 +95,7 @@ bool is_plain_text(std::string_view text)
     auto size = text.size();
 #if defined(__SSE2__)
     if (size >= 16) {
-        // Signed: what is above ASCII is below the blank.
+        // The comparison is signed: bytes above ASCII are negative.
         const auto plain = [](const char* from) {
             const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
             const auto is = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };

@@ -1,4 +1,4 @@
-// Bytes of HTTP grammar: which are tokens, digits, white space; comparing and cutting without copies and without
+// The bytes of HTTP's grammar: tokens, digits, white space. Comparing and splitting text without copies and without a
 // locale.
 #pragma once
 
@@ -58,7 +58,7 @@ constexpr bool is_digit(char c) { return is_class(c, detail::digit_byte); }
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
-// -1 when it is not a hexadecimal digit.
+// Returns -1 if it is not a hexadecimal digit.
 constexpr int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
@@ -95,7 +95,7 @@ constexpr bool is_token(std::string_view text)
     return !text.empty();
 }
 
-// 1*DIGIT and at most 2^63-1, nothing else: no sign, no space (A2, A3).
+// Reads 1*DIGIT of at most 2^63-1, with no sign and no space (A2, A3).
 constexpr bool parse_decimal(std::string_view text, std::uint64_t& value)
 {
     constexpr std::uint64_t most = INT64_MAX;
@@ -135,11 +135,11 @@ private:
     std::string_view rest_;
 };
 
-// Writes `value` in decimal to `at`, where there is room for 20 bytes; the end of what was written.
+// Writes `value` in decimal to `at` and returns the end of the text. REQUIRES: room for 20 bytes.
 char* write_decimal(char* at, std::uint64_t value);
 
-// The first byte in [at, end) that no line of a head may contain: a control byte other than HTAB. `end` if there is
-// none. [begin, at) may be read too. Inline: every line of every head is looked through.
+// Returns the first byte in [at, end) that no line of a head may contain, a control byte other than HTAB, or `end`.
+// REQUIRES: [begin, at) can be read too. Inline because every line of every head is scanned.
 inline const char* find_control(const char* begin, const char* at, const char* end)
 {
 #if defined(__SSE2__)
@@ -164,11 +164,11 @@ inline const char* find_control(const char* begin, const char* at, const char* e
     return at;
 }
 
-// Whether all bytes are printable ASCII and none is a quote or a backslash: then a text stands in quotes as it is.
+// Returns whether all bytes are printable ASCII other than quote and backslash: such a text needs no escapes in quotes.
 bool is_plain_text(std::string_view text);
 
-// How many letters, digits and "-" stand at `at` before a ":", when the ":" is among the first 16 bytes and nothing
-// else comes before it; zero when the name has to be read byte by byte. [at, end) may be read.
+// Returns the size of the name at `at` if it consists of letters, digits and "-" and its ":" is among the first 16
+// bytes; zero if the name has to be read byte by byte. REQUIRES: [at, end) can be read.
 inline std::size_t plain_name_size(const char* at, const char* end)
 {
 #if defined(__SSE2__)
@@ -178,7 +178,7 @@ inline std::size_t plain_name_size(const char* at, const char* end)
     const auto colons = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(':'))));
     if (colons == 0)
         return 0;
-    // c - first <= last - first, unsigned: min(x, n) == x.
+    // first <= c <= last, as the unsigned comparison min(c - first, last - first) == c - first.
     const auto between = [](__m128i value, char first, char last) {
         const __m128i offset = _mm_sub_epi8(value, _mm_set1_epi8(first));
         return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(static_cast<char>(last - first))), offset);

@@ -1,7 +1,7 @@
 #include "gateway/identity/api_key_table.hpp"
 
-#include "config/checks.hpp"
-#include "config/outside.hpp"
+#include "config/environment.hpp"
+#include "config/values.hpp"
 #include "gateway/identity/openssl.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uintmax_t largest_file = 256 * 1024 * 1024;
 constexpr std::size_t longest_user = 256;
-constexpr std::size_t most_problems = 100; // a wrong file must not fill the screen with its every line
+constexpr std::size_t most_problems = 100; // bounds the output for a file that is wrong on every line
 constexpr std::string_view blanks = " \t\r";
 
 bool is_visible(std::string_view text)
@@ -21,7 +21,7 @@ bool is_visible(std::string_view text)
     return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
-// Takes the next word off `line`; empty at its end.
+// Removes the next word from `line` and returns it; empty at the end of the line.
 std::string_view next_word(std::string_view& line)
 {
     line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
@@ -53,7 +53,7 @@ bool parse_hex(std::string_view text, std::array<std::uint8_t, N>& bytes)
     return true;
 }
 
-// Looked up once: asking OpenSSL for the algorithm by name costs more than the digest of a key.
+// Fetched once: fetching an algorithm by name costs more than the digest of a key.
 const EVP_MD* sha256()
 {
     static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    // No complaint repeats the line's first word: by mistake it may be the key itself.
+    // A complaint never repeats the first word of a line: it may be the key itself, by mistake.
     std::string read_line(std::string_view line)
     {
         auto hash = next_word(line);
@@ -107,15 +107,15 @@ private:
         if (user.empty())
             return "there is no user; a line is: hash user plan";
         if (user.size() > longest_user || !is_visible(user))
-            return "this is not a user's name; it has 1 to 256 visible ASCII characters";
+            return "this is not a valid user name; a user name has 1 to 256 visible ASCII characters";
         if (const auto complaint = plan.empty() ? std::string() : config::check_name(plan); !complaint.empty())
-            return "this is not a plan's name; " + complaint + " (a comment has a line of its own)";
+            return "this is not a valid plan name; " + complaint + " (a comment has a line of its own)";
         if (!next_word(line).empty())
             return "there are more than three words; a line is: hash user plan (a comment has a line of its own)";
         const auto [first, fresh] =
             table_.rows_.try_emplace(key, numbered_row{{std::string(user), std::string(plan)}, line_});
         if (!fresh)
-            return "the same key stands on line " + std::to_string(first->second.line) + "; a key belongs to one user";
+            return "the same key is on line " + std::to_string(first->second.line) + "; a key belongs to one user";
         return {};
     }
 

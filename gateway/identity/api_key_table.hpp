@@ -1,7 +1,7 @@
-// A table of API keys: who a presented key belongs to. The file holds only SHA-256 digests, so reading it gives nobody
-// a key, and looking up a digest tells a guesser nothing about the keys near it. Read once, never changed.
+// A table of API keys: maps a presented key to its user. The file holds only SHA-256 digests, so it does not reveal
+// keys, and a lookup by digest reveals nothing about similar keys. The table is read once and never changes.
 //
-//     # digest (`sha256:` before it is fine), user, plan (may be left out)
+//     # digest (an optional `sha256:` before it), user, plan (optional)
 //     2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b alice pro
 #pragma once
 
@@ -25,21 +25,22 @@ public:
     struct row
     {
         std::string user; // 1 to 256 visible ASCII bytes
-        std::string plan; // empty: not said
+        std::string plan; // empty: none given
     };
     struct loaded;
 
     static loaded load(const std::string& path);
-    // `name` is what problems call the text: the file's path.
+    // `name` is the name of the text in problems: the path of the file.
     static loaded from_text(std::string_view text, std::string_view name);
 
-    // nullptr when nobody has this key, and when it is empty, too long or not visible ASCII (K6).
+    // Returns the row of a key. Returns nullptr when the table has no such key, or when it is empty, too long or not
+    // visible ASCII (K6).
     const row* find(std::string_view presented_key) const;
     std::size_t size() const { return rows_.size(); }
 
 private:
     using digest = std::array<std::uint8_t, 32>;
-    // A digest is as good as random already.
+    // A digest is random enough to be its own hash.
     struct first_bytes
     {
         std::size_t operator()(const digest& of) const
@@ -52,7 +53,7 @@ private:
     struct numbered_row
     {
         row owner;
-        std::size_t line; // where it stands, for the problem of a second one
+        std::size_t line; // its line, for the problem of a duplicate
     };
     class reader;
 
@@ -63,7 +64,7 @@ private:
 
 struct api_key_table::loaded
 {
-    std::optional<api_key_table> table; // when there are no problems
+    std::optional<api_key_table> table; // set when there are no problems
     std::vector<std::string> problems;  // `file:line: what is wrong; what would be right`
 };
 

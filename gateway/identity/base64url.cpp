@@ -24,7 +24,7 @@ std::optional<std::string> decode_base64url(std::string_view text)
 {
     std::string bytes;
     bytes.reserve(text.size() / 4 * 3 + 2);
-    std::uint32_t held = 0; // bits read and not yet written, at most 13
+    std::uint32_t held = 0; // bits that are read and not yet written, at most 13
     unsigned bits = 0;
     for (const char c : text) {
         const auto digit = digits[static_cast<unsigned char>(c)];
@@ -38,7 +38,7 @@ std::optional<std::string> decode_base64url(std::string_view text)
         bytes.push_back(static_cast<char>(held >> bits));
         held &= (1U << bits) - 1;
     }
-    // Six bits left are one digit too many: they begin a byte that never comes.
+    // Six remaining bits are a single extra digit, which cannot encode a byte.
     if (bits == 6 || held != 0)
         return std::nullopt;
     return bytes;

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// The text of a member; empty when it is absent or something else.
+// Returns the text of a member; empty when it is absent or not a string.
 std::string text_of(const json& object, std::string_view name)
 {
     const auto* member = find_member(object, name);
@@ -55,7 +55,7 @@ bool is_for_verifying(const json& jwk)
     return !operations || std::find(operations->begin(), operations->end(), json("verify")) != operations->end();
 }
 
-// The algorithms a key may be used with: those allowed, of its family, and not others than its own `alg`.
+// Returns the algorithms a key may be used with: allowed ones of its family, and only its own `alg` if it has one.
 std::vector<jwt_algorithm> usable(const json& jwk, key_family family, const std::vector<jwt_algorithm>& allowed)
 {
     const bool named = find_member(jwk, "alg");
@@ -91,7 +91,7 @@ made_key make_key(const json& jwk, key_family family, const std::vector<jwt_algo
     return both("x", "y", [&](const std::string& x, const std::string& y) { return make_ec_key(family, x, y); });
 }
 
-// `keys[2] (kid "a")`
+// Returns the place of a key in problems: `keys[2] (kid "a")`.
 std::string place_of(std::size_t index, const json& jwk)
 {
     const auto* kid = find_member(jwk, "kid");

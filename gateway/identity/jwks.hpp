@@ -1,5 +1,6 @@
-// Reads a JSON Web Key Set (RFC 7517). Keys that are not for us are passed over, as the RFC wants: another use, another
-// kind, an algorithm the configuration does not allow. Keys that are for us and cannot be right are problems.
+// Reads a JSON Web Key Set (RFC 7517). As the RFC requires, keys that headgate does not use are skipped: another use,
+// another type, or an algorithm that the configuration does not allow. Keys that it would use and that are invalid are
+// problems.
 #pragma once
 
 #include "gateway/identity/signature.hpp"
@@ -13,10 +14,10 @@ namespace headgate::identity {
 struct key_set
 {
     std::vector<verification_key> keys;
-    std::vector<std::string> problems; // `name: what is wrong; what would be right`
+    std::vector<std::string> problems; // `name: the error; the fix`
 };
 
-// `name` is what problems call the text: the file's path.
+// `name` is the name of the text in problems: the path of the file.
 key_set read_jwks(std::string_view text, const std::string& name, const std::vector<jwt_algorithm>& algorithms);
 
 } // namespace headgate::identity

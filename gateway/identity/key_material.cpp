@@ -15,7 +15,7 @@ namespace headgate::identity {
 namespace {
 
 constexpr int weakest_rsa = 2048;   // bits
-constexpr int longest_rsa = 16'384; // OpenSSL verifies nothing beyond
+constexpr int longest_rsa = 16'384; // the longest that OpenSSL verifies
 
 std::string_view group_of(key_family curve)
 {
@@ -33,7 +33,7 @@ std::optional<key_family> find_curve(const EVP_PKEY* pkey)
     return std::nullopt;
 }
 
-// The last step of every public key: its family, its strength, and whether its numbers are a key at all.
+// Checks a public key: its family, its strength, and whether its numbers are valid.
 made_key finish(EVP_PKEY* made)
 {
     const std::shared_ptr<EVP_PKEY> pkey(made, EVP_PKEY_free);
@@ -58,7 +58,7 @@ made_key finish(EVP_PKEY* made)
     }
     const openssl_ptr<EVP_PKEY_CTX, EVP_PKEY_CTX_free> check(EVP_PKEY_CTX_new(pkey.get(), nullptr));
     if (!check || EVP_PKEY_public_check(check.get()) != 1)
-        return {{}, "the numbers of this key do not belong together; export it again"};
+        return {{}, "the numbers of this key do not match; export it again"};
     return {std::move(key), {}};
 }
 
@@ -69,13 +69,13 @@ made_key from_parameters(const char* type, OSSL_PARAM_BLD* parts)
     EVP_PKEY* made = nullptr;
     if (!parameters || !context || EVP_PKEY_fromdata_init(context.get()) != 1 ||
         EVP_PKEY_fromdata(context.get(), &made, EVP_PKEY_PUBLIC_KEY, parameters.get()) != 1)
-        return {{}, "the numbers of this key are not a key; export it again"};
+        return {{}, "the numbers of this key are not a valid key; export it again"};
     return finish(made);
 }
 
 using parameter_list = openssl_ptr<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
 
-// What stands between `-----BEGIN ` and `-----`, for each block of the file.
+// Returns the label of each PEM block: the text between `-----BEGIN ` and `-----`.
 std::vector<std::string_view> pem_labels(std::string_view text)
 {
     constexpr std::string_view begin = "-----BEGIN ";
@@ -90,11 +90,11 @@ std::vector<std::string_view> pem_labels(std::string_view text)
 std::string complain_of_label(std::string_view label)
 {
     if (label == "CERTIFICATE")
-        return "this is a certificate; take the key out of it with `openssl x509 -pubkey -noout`";
+        return "this is a certificate; extract its key with `openssl x509 -pubkey -noout`";
     if (label == "RSA PUBLIC KEY")
         return "this is an RSA key in its old form; convert it with `openssl rsa -RSAPublicKey_in -pubout`";
     if (label.ends_with("PRIVATE KEY"))
-        return "this is a private key, which has no business here; make the public one with `openssl pkey -pubout`";
+        return "this is a private key, which is not needed here; make the public key with `openssl pkey -pubout`";
     return "this is not a public key; the file must begin with -----BEGIN PUBLIC KEY-----";
 }
 
@@ -102,7 +102,7 @@ std::string complain_of_label(std::string_view label)
 
 made_key make_hmac_key(std::string secret, const std::vector<jwt_algorithm>& algorithms)
 {
-    // Everybody has a public key: as a secret it would let everybody sign.
+    // A public key is public: used as a secret, it would let every client sign tokens.
     if (secret.find("-----BEGIN ") != std::string::npos)
         return {{}, "this is a PEM key, not a secret; give a file with it as `public_key`"};
     if (secret.size() > 65'536)
@@ -112,7 +112,7 @@ made_key make_hmac_key(std::string secret, const std::vector<jwt_algorithm>& alg
             return {{},
                     "a secret of " + std::to_string(secret.size()) + " bytes is too short for " +
                         std::string(config::name_of(algorithm)) + "; it needs " +
-                        std::to_string(digest_size(algorithm)) + " or more, made at random"};
+                        std::to_string(digest_size(algorithm)) + " or more random bytes"};
     verification_key key;
     key.family = key_family::hmac;
     key.secret = std::move(secret);
@@ -126,7 +126,7 @@ made_key make_rsa_key(std::string_view modulus, std::string_view exponent)
     const parameter_list parts(OSSL_PARAM_BLD_new());
     if (!parts || !n || !e || OSSL_PARAM_BLD_push_BN(parts.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) != 1 ||
         OSSL_PARAM_BLD_push_BN(parts.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) != 1)
-        return {{}, "the numbers of this key are not a key; export it again"};
+        return {{}, "the numbers of this key are not a valid key; export it again"};
     return from_parameters("RSA", parts.get());
 }
 
@@ -142,7 +142,7 @@ made_key make_ec_key(key_family curve, std::string_view x, std::string_view y)
     if (!parts ||
         OSSL_PARAM_BLD_push_utf8_string(parts.get(), OSSL_PKEY_PARAM_GROUP_NAME, group.data(), group.size()) != 1 ||
         OSSL_PARAM_BLD_push_octet_string(parts.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(), point.size()) != 1)
-        return {{}, "the numbers of this key are not a key; export it again"};
+        return {{}, "the numbers of this key are not a valid key; export it again"};
     return from_parameters("EC", parts.get());
 }
 
@@ -162,7 +162,7 @@ made_key make_pem_key(std::string_view text)
     if (labels.size() > 1)
         return {{},
                 "there are " + std::to_string(labels.size()) +
-                    " PEM blocks; one key is read here, `jwks` has room for several"};
+                    " PEM blocks; only one key is read here, use `jwks` for several"};
     if (labels.empty() || labels.front() != "PUBLIC KEY")
         return {{}, complain_of_label(labels.empty() ? "" : labels.front())};
     const openssl_ptr<BIO, BIO_free> source(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));

@@ -1,5 +1,5 @@
-// Makes verification keys from what files and the configuration hold, and refuses those that are too weak to mean
-// anything. A complaint says what is wrong and what would be right, and never repeats the material.
+// Makes verification keys from the contents of files and of the configuration, and refuses keys that are too weak. A
+// complaint states the error and the fix, and never repeats the key.
 #pragma once
 
 #include "gateway/identity/signature.hpp"
@@ -17,13 +17,14 @@ struct made_key
     std::string complaint; // empty when there is a key
 };
 
-// Numbers are big-endian bytes. `algorithms` are those the secret will be used with: it is as long as each digest.
+// Numbers are big-endian bytes. `algorithms` are those that the secret is used with: it must be at least as long as
+// each digest.
 made_key make_hmac_key(std::string secret, const std::vector<jwt_algorithm>& algorithms);
 made_key make_rsa_key(std::string_view modulus, std::string_view exponent);
 made_key make_ec_key(key_family curve, std::string_view x, std::string_view y);
 made_key make_ed25519_key(std::string_view x);
 
-// The one PEM public key in `text`.
+// Makes a key of the only PEM public key in `text`.
 made_key make_pem_key(std::string_view text);
 
 } // namespace headgate::identity

@@ -1,4 +1,4 @@
-// What OpenSSL hands out, freed by scope, and its queue of errors kept as it was.
+// Owners for OpenSSL objects, and a guard for its error queue.
 #pragma once
 
 #include <openssl/bn.h>
@@ -35,7 +35,8 @@ inline bignum to_bignum(std::string_view big_endian)
     return bignum(BN_bin2bn(bytes_of(big_endian), static_cast<int>(big_endian.size()), nullptr));
 }
 
-// A refused key or signature leaves errors behind that a TLS read on the same thread would take for its own.
+// Restores OpenSSL's error queue at the end of a scope. A refused key or signature adds errors that a TLS read on the
+// same thread would take for its own.
 class quiet_errors
 {
 public:

@@ -69,7 +69,7 @@ bool verify_hmac(const verification_key& key, const algorithm_facts& algorithm, 
     if (!HMAC(digest_of(algorithm), key.secret.data(), static_cast<int>(key.secret.size()), bytes_of(text), text.size(),
               expected.data(), &size))
         return false;
-    // In constant time: how much of a guess was right must not be measurable.
+    // Compares in constant time, so that the time does not reveal how much of a guess was right.
     return signature.size() == size && CRYPTO_memcmp(signature.data(), expected.data(), size) == 0;
 }
 
@@ -83,16 +83,18 @@ bool use_pss(EVP_PKEY_CTX* context, const EVP_MD* digest)
 bool verify_with(const verification_key& key, const algorithm_facts& algorithm, std::string_view text,
                  std::string_view signature)
 {
-    // A context a call: none is shared, so nothing is locked.
+    // One context per call: none is shared, so no lock is needed.
     const openssl_ptr<EVP_MD_CTX, EVP_MD_CTX_free> context(EVP_MD_CTX_new());
-    const EVP_MD* digest = algorithm.how == scheme::eddsa ? nullptr : digest_of(algorithm); // Ed25519 hashes by itself
+    const EVP_MD* digest =
+        algorithm.how == scheme::eddsa ? nullptr : digest_of(algorithm); // Ed25519 includes its own digest
     EVP_PKEY_CTX* options = nullptr;
     return context && EVP_DigestVerifyInit(context.get(), &options, digest, nullptr, key.pkey.get()) == 1 &&
            (algorithm.how != scheme::rsa_pss || use_pss(options, digest)) &&
            EVP_DigestVerify(context.get(), bytes_of(signature), signature.size(), bytes_of(text), text.size()) == 1;
 }
 
-// JWS writes r and s side by side at full length; OpenSSL wants them in DER. Empty when they are not that.
+// Converts an ECDSA signature from JWS (r and s, each at full length) to the DER that OpenSSL needs. Returns an empty
+// string when the length is wrong.
 std::string to_der(key_family family, std::string_view raw)
 {
     const auto half = coordinate_size(family);
@@ -102,7 +104,7 @@ std::string to_der(key_family family, std::string_view raw)
     auto r = to_bignum(raw.substr(0, half)), s = to_bignum(raw.substr(half));
     if (!pair || !r || !s || ECDSA_SIG_set0(pair.get(), r.get(), s.get()) != 1)
         return {};
-    static_cast<void>(r.release()); // the pair owns both now
+    static_cast<void>(r.release()); // the pair owns both
     static_cast<void>(s.release());
     unsigned char* written = nullptr;
     const int size = i2d_ECDSA_SIG(pair.get(), &written);
@@ -132,7 +134,7 @@ std::string_view describe(key_family family)
 bool verify_signature(const verification_key& key, jwt_algorithm algorithm, std::string_view signed_text,
                       std::string_view signature)
 {
-    if (!key.meets(algorithm))
+    if (!key.fits(algorithm))
         return false;
     const quiet_errors quiet;
     const auto& known = facts_of(algorithm);

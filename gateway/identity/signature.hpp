@@ -1,5 +1,5 @@
-// Keys and the signatures they verify. A key has a family, an algorithm meets only keys of its own family, and that is
-// checked here once more whoever asks: a public key can never be taken for an HMAC secret, nor a curve for another.
+// Verification keys and signatures. A key has a family, and an algorithm uses only keys of its own family. This is
+// checked here for every caller, so that a public key can never be used as an HMAC secret, nor a curve for another.
 #pragma once
 
 #include "config/choices.hpp"
@@ -32,7 +32,7 @@ std::string_view describe(key_family family);     // "an RSA key"
 std::size_t coordinate_size(key_family curve);    // in bytes; P-521 has 66
 std::size_t digest_size(jwt_algorithm algorithm); // in bytes; 64 for EdDSA
 
-// Never changed once made: any number of threads verify with one key.
+// Immutable, so any number of threads may verify with one key.
 struct verification_key
 {
     key_family family = key_family::hmac;
@@ -41,13 +41,11 @@ struct verification_key
     std::optional<std::string> id;     // a JWK's `kid`
     std::optional<jwt_algorithm> only; // a JWK's `alg`
 
-    bool meets(jwt_algorithm algorithm) const
-    {
-        return family == family_of(algorithm) && (!only || *only == algorithm);
-    }
+    bool fits(jwt_algorithm algorithm) const { return family == family_of(algorithm) && (!only || *only == algorithm); }
 };
 
-// False for a key of another family too. Leaves nothing in OpenSSL's queue of errors, which TLS on this thread reads.
+// Returns whether the signature is valid; false for a key of another family. Leaves OpenSSL's error queue unchanged,
+// which TLS on this thread reads.
 bool verify_signature(const verification_key& key, jwt_algorithm algorithm, std::string_view signed_text,
                       std::string_view signature);
 

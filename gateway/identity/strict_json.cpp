@@ -9,7 +9,7 @@ namespace {
 
 using json = nlohmann::json;
 
-// Builds the value as the parser reports its pieces; `false` from any of them ends the parsing there.
+// Builds the value from the parser's events; returning `false` from an event ends the parsing.
 class builder
 {
 public:
@@ -32,7 +32,7 @@ public:
         auto& members = open_.back()->get_ref<json::object_t&>();
         const auto [member, fresh] = members.try_emplace(std::move(name));
         if (!fresh)
-            result_.complaint = "the name " + json(member->first).dump() + " stands twice in one object";
+            result_.complaint = "the name " + json(member->first).dump() + " occurs twice in one object";
         member_ = &member->second;
         return fresh;
     }
@@ -74,8 +74,8 @@ private:
     }
 
     strict_json& result_;
-    std::vector<json*> open_; // they stay where they are: a container grows only while it is the innermost
-    json* member_ = nullptr;  // where the value of the latest name belongs
+    std::vector<json*> open_; // the pointers stay valid: only the innermost container grows
+    json* member_ = nullptr;  // receives the value of the latest name
 };
 
 } // namespace

@@ -12,12 +12,12 @@ namespace {
 using nlohmann::json;
 using std::chrono::microseconds;
 
-// The end of the year 9999. Milliseconds where seconds belong are beyond it, and nothing below can overflow.
+// The end of the year 9999: refuses times in milliseconds, and keeps the arithmetic below from overflowing.
 constexpr double latest_second = 253'402'300'799;
 
 struct moment
 {
-    bool sound = true; // absent, or a number that is a moment
+    bool sound = true; // the claim is absent, or a valid time
     std::optional<microseconds> at;
 };
 
@@ -31,7 +31,7 @@ moment read_moment(const json& payload, std::string_view name)
     const auto seconds = claim->get<double>();
     if (!(seconds >= 0 && seconds <= latest_second))
         return {.sound = false};
-    // Whole seconds, the usual case, never go through a fraction.
+    // Whole seconds, the usual case, are exact.
     if (claim->is_number_integer())
         return {.at = std::chrono::seconds(claim->get<std::int64_t>())};
     return {.at = microseconds(static_cast<std::int64_t>(seconds * 1e6))};
@@ -42,7 +42,8 @@ bool is_text(const json* claim, const std::string& text)
     return claim && claim->is_string() && claim->get_ref<const std::string&>() == text;
 }
 
-// `aud` is a string or a list of strings. A list with anything else in it is no audience at all.
+// Returns whether `aud`, a string or a list of strings, contains a configured audience. A list with other types
+// contains none.
 bool has_audience(const json* claim, const std::vector<std::string>& audience)
 {
     const auto wanted = [&](const json& one) {
@@ -89,7 +90,7 @@ token_state check_claims(const json& payload, const claim_rules& rules, std::chr
                issued = read_moment(payload, "iat");
     if (!expires.sound || !begins.sound || !issued.sound)
         return token_state::malformed;
-    // In microseconds: a time_point of the system clock ends in the year 2262.
+    // In microseconds, because a time_point of the system clock ends in the year 2262.
     const auto here = std::chrono::floor<microseconds>(now.time_since_epoch());
     if (expires.at && here >= *expires.at + rules.leeway)
         return token_state::expired;

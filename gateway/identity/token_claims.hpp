@@ -1,4 +1,4 @@
-// What a verified token says, and the claims every token is held to: its times, its issuer, whom it is meant for.
+// The claims of a verified token, and the checks that every token must pass: times, issuer and audience.
 #pragma once
 
 #include "gateway/identity/token_state.hpp"
@@ -17,12 +17,12 @@ namespace headgate::identity {
 class token_claims
 {
 public:
-    token_claims() = default; // of no token: every claim is absent
+    token_claims() = default; // every claim is absent
     explicit token_claims(nlohmann::json payload);
 
-    // One unambiguous value as text: a string as it is (it may be empty), an integer in decimal, `true` or `false`.
-    // Absent, null, a fraction, a list or an object is nothing: an identity must not depend on how such is written.
-    // `org.id` is the claim of that name; only if there is none, it is `id` in the object `org`.
+    // Returns a claim as text: a string as it is (it may be empty), an integer in decimal, `true` or `false`. Returns
+    // nothing for an absent claim, null, a fraction, a list or an object, which have no unique text. `org.id` is the
+    // claim of that name; if there is none, it is `id` in the object `org`.
     std::optional<std::string> claim_text(std::string_view name) const;
 
 private:
@@ -36,8 +36,9 @@ struct claim_rules
     std::chrono::microseconds leeway{0};
 };
 
-// `payload` is an object whose signature has been verified. A token is good from `nbf` on and until just before `exp`,
-// each moved by the leeway; those two and `iat` may be absent, but never be anything other than a moment.
+// Checks the claims. A token is valid from `nbf` until just before `exp`, each extended by the leeway. Both and `iat`
+// may be absent; if present, they must be valid times.
+// REQUIRES: `payload` is an object whose signature is verified.
 token_state check_claims(const nlohmann::json& payload, const claim_rules& rules,
                          std::chrono::system_clock::time_point now);
 

@@ -1,6 +1,6 @@
 #include "gateway/identity/token_keys.hpp"
 
-#include "config/outside.hpp"
+#include "config/environment.hpp"
 #include "gateway/identity/key_material.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string list_of(const std::vector<jwt_algorithm>& algorithms)
     return text;
 }
 
-// Every algorithm a key of this family could verify, for the reader who listed the wrong ones.
+// Returns every algorithm that a key of this family can verify, for the fix in a problem.
 std::string fitting(key_family family)
 {
     std::vector<jwt_algorithm> algorithms;
@@ -33,7 +33,7 @@ std::string fitting(key_family family)
 
 bool has_algorithm_for(const verification_key& key, const std::vector<jwt_algorithm>& algorithms)
 {
-    return std::any_of(algorithms.begin(), algorithms.end(), [&](auto algorithm) { return key.meets(algorithm); });
+    return std::any_of(algorithms.begin(), algorithms.end(), [&](auto algorithm) { return key.fits(algorithm); });
 }
 
 void add(made_key made, const std::string& place, const std::vector<jwt_algorithm>& algorithms, key_set& set)
@@ -93,7 +93,7 @@ key_set load_token_keys(const config::jwt_config& config)
     if (config.algorithms.empty())
         set.problems.push_back("`algorithms` is empty; list at least one, such as RS256");
     if (config.secret.empty() && config.public_key.empty() && config.jwks.empty())
-        set.problems.push_back("nothing says how to verify a token; give `secret`, `public_key` or `jwks`");
+        set.problems.push_back("there is no key to verify a token; give `secret`, `public_key` or `jwks`");
     if (!set.problems.empty())
         return set;
     if (!config.secret.empty())

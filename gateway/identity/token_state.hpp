@@ -1,4 +1,4 @@
-// What came of a token: good, or the first thing that is wrong with it.
+// The result of checking a token: valid, or the first error.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@ namespace headgate::identity {
 enum class token_state : std::uint8_t
 {
     valid,
-    malformed,       // not a JWS of three parts with JSON objects that can be read in one way only
-    wrong_algorithm, // not one of those the configuration allows; `none` never is
-    unknown_key,     // no key of that name and family
+    malformed,       // not a JWS of three parts with unambiguous JSON objects
+    wrong_algorithm, // not allowed by the configuration; `none` never is
+    unknown_key,     // no key with that name and family
     bad_signature,
     expired,
     not_yet_valid,
-    wrong_issuer,   // absent too
-    wrong_audience, // absent too
+    wrong_issuer,   // or absent
+    wrong_audience, // or absent
 };
 
 constexpr std::string_view name_of(token_state state)

@@ -13,13 +13,13 @@ namespace {
 
 struct token_parts
 {
-    std::string_view signed_text; // the first two parts, as they were sent
+    std::string_view signed_text; // the first two parts, as received
     std::string header;
     std::string payload;
     std::string signature;
 };
 
-// Three parts, each base64url in its one spelling.
+// Splits a token into three parts and decodes them.
 std::optional<token_parts> split_token(std::string_view token)
 {
     if (token.size() > longest_token)
@@ -44,7 +44,7 @@ struct token_header
 std::optional<token_header> read_header(std::string_view text)
 {
     const auto parsed = parse_strict_json(text);
-    // `crit` lists extensions that must be understood, and we have none.
+    // `crit` lists extensions that must be understood; none is supported.
     if (!parsed || !parsed.value.is_object() || find_member(parsed.value, "crit"))
         return std::nullopt;
     const auto* algorithm = find_member(parsed.value, "alg");
@@ -85,7 +85,7 @@ token_result token_verifier::verify(std::string_view token, std::chrono::system_
     const auto signature = check_signature(*algorithm, header->key_id, parts->signed_text, parts->signature);
     if (signature != token_state::valid)
         return {signature, {}};
-    // Only now: nobody without a key gets as far as our reading of the claims.
+    // The payload is parsed only after its signature was verified.
     auto payload = parse_strict_json(parts->payload);
     if (!payload || !payload.value.is_object())
         return {token_state::malformed, {}};
@@ -95,7 +95,7 @@ token_result token_verifier::verify(std::string_view token, std::chrono::system_
     return {token_state::valid, token_claims(std::move(payload.value))};
 }
 
-// Only among those allowed, so that `none`, however it is spelled, is not there to be found.
+// Searches only the allowed algorithms, so that no spelling of `none` is ever found.
 std::optional<jwt_algorithm> token_verifier::find_algorithm(std::string_view name) const
 {
     const auto found = std::find_if(algorithms_.begin(), algorithms_.end(),
@@ -108,9 +108,9 @@ token_state token_verifier::check_signature(jwt_algorithm algorithm, const std::
 {
     auto state = token_state::unknown_key;
     for (const auto& key : keys_) {
-        // A key without a name is meant by every name, but only while there is no other to be meant.
+        // A key without a name matches every `kid`, but only while it is the only key.
         const bool named = !key_id || (key.id ? *key.id == *key_id : keys_.size() == 1);
-        if (!named || !key.meets(algorithm))
+        if (!named || !key.fits(algorithm))
             continue;
         if (verify_signature(key, algorithm, signed_text, signature))
             return token_state::valid;

@@ -1,6 +1,6 @@
-// Verifies JSON Web Tokens in their compact form (RFC 7515, RFC 7519). Pure: no clock, and files only in `load`.
-// What a token says about itself is never believed before its signature has been verified: the configuration decides
-// the algorithms, and a token only picks one of them and the name of one of our keys.
+// Verifies JSON Web Tokens in their compact form (RFC 7515, RFC 7519). Pure: no clock, and files only in `load`. The
+// contents of a token are not trusted before its signature is verified: the configuration decides the algorithms, and a
+// token selects one of them and the name of a key.
 #pragma once
 
 #include "config/model.hpp"
@@ -21,7 +21,7 @@ inline constexpr std::size_t longest_token = 8 * 1024; // bytes
 struct token_result
 {
     token_state state = token_state::malformed;
-    token_claims claims; // when valid
+    token_claims claims; // set when valid
     explicit operator bool() const { return state == token_state::valid; }
 };
 
@@ -30,10 +30,10 @@ class token_verifier
 public:
     struct loaded;
 
-    // Reads the keys the entry names. Never throws on what a file holds.
+    // Loads the keys that the entry names. Does not throw, whatever the files contain.
     static loaded load(const config::jwt_config& config);
 
-    // From any thread, any number at once. `token` is without `Bearer `.
+    // Verifies a token. May be called by any number of threads at once. `token` is without `Bearer `.
     token_result verify(std::string_view token, std::chrono::system_clock::time_point now) const;
 
 private:
@@ -50,8 +50,8 @@ private:
 
 struct token_verifier::loaded
 {
-    std::optional<token_verifier> verifier; // when there are no problems
-    std::vector<std::string> problems;      // for people: which file, what is wrong, what would be right
+    std::optional<token_verifier> verifier; // set when there are no problems
+    std::vector<std::string> problems;      // for operators: the file, the error and the fix
 };
 
 } // namespace headgate::identity

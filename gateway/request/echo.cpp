@@ -1,7 +1,8 @@
 #include "gateway/request/echo.hpp"
 
+#include "gateway/request/request.hpp"
 #include "gateway/request/respond.hpp"
-#include "gateway/request/session.hpp"
+#include "gateway/worker.hpp"
 
 namespace headgate {
 
@@ -16,67 +17,59 @@ void append_member(http::byte_buffer& out, std::string_view name, std::string_vi
     out.append("\"");
 }
 
-void append_echo(http::byte_buffer& out, const exchange& x)
+void append_echo(http::byte_buffer& out, const request& r, std::uint64_t body_bytes)
 {
+    const auto& received = r.received;
     http::address_text address;
     out.append("{");
-    append_member(out, "method", x.head().method);
+    append_member(out, "method", r.head().method);
     out.append(",");
-    append_member(out, "path", x.path);
+    append_member(out, "path", received.path);
     out.append(",");
-    append_member(out, "query", x.target.query.empty() ? x.target.query : x.target.query.substr(1));
+    append_member(out, "query", received.target.query.empty() ? "" : received.target.query.substr(1));
     out.append(",");
-    append_member(out, "client", http::format_address(x.client.address, address));
+    append_member(out, "client", http::format_address(received.client.address, address));
     out.append(",");
-    append_member(out, "route", x.route->name);
+    append_member(out, "route", received.route->name);
     out.append(",\"headers\":[");
-    bool first = true;
-    for (const auto& line : x.head().fields.lines) { // a list: names may repeat
-        out.append(first ? "{" : ",{");
-        first = false;
+    bool is_first = true;
+    for (const auto& line : r.head().fields.lines) { // a list: names may repeat
+        out.append(is_first ? "{" : ",{");
+        is_first = false;
         append_member(out, line.name, line.value);
         out.append("}");
     }
-    out.append("],\"body_bytes\":");
-    out.append_number(x.body_bytes);
-    out.append("}\n");
+    out.append("],\"body_bytes\":", http::decimal{body_bytes}, "}\n");
 }
 
 } // namespace
 
-task<bool> answer_with_echo(session& client, exchange& x)
+task<> respond_echo(request& r)
 {
-    while (!x.body_done) {
-        const auto piece = co_await client.read_body(x);
-        if (piece.error == http::http_error::client_gone)
-            co_return false;
-        if (piece.error != http::http_error::none) {
-            const bool again = co_await answer_error(client, x, piece.error);
-            co_return again;
+    bool is_here = true;
+    if (r.client.awaits_continue())
+        is_here = co_await r.client.send_continue();
+    std::uint64_t body_bytes = 0;
+    while (is_here && !r.client.has_read_body()) {
+        const auto piece = co_await r.client.read_body();
+        body_bytes += piece.data.size();
+        is_here = piece.error != http::http_error::client_gone;
+        if (is_here && piece.error != http::http_error::none) {
+            co_await respond_error(r, piece.error);
+            co_return;
         }
     }
-    auto& body = x.body_text;
+    if (!is_here)
+        co_return;
+    auto& body = r.memory->own_body;
     body.clear();
-    append_echo(body, x);
-
-    auto& owner = client.owner();
-    const bool keep = x.framing.keep_alive && !owner.is_draining();
-    auto& out = x.out;
-    out.clear();
-    out.append("HTTP/1.1 200 OK\r\nDate: ", owner.http_date(),
-               "\r\nContent-Type: application/json\r\nContent-Length: ");
-    out.append_number(body.size());
-    out.append("\r\n", x.limit_fields.view());
-    if (!keep)
-        out.append("Connection: close\r\n");
-    else if (x.head().minor_version == 0)
-        out.append("Connection: keep-alive\r\n");
-    out.append("\r\n");
-    x.begin_answer(200, out.size());
-    if (x.head().method_number != http::method_id::head)
-        out.append(body.view());
-    const bool sent = co_await client.send(out.view());
-    co_return sent&& keep;
+    append_echo(body, r, body_bytes);
+    auto& fields = r.memory->answer_fields;
+    fields.clear();
+    fields.text().append("Date: ", r.worker.http_date(), "\r\nContent-Type: application/json\r\n");
+    fields.place_framing();
+    fields.text().append(r.memory->limit_fields.view());
+    co_await send_own_answer(r, 200);
 }
 
 } // namespace headgate

@@ -2,13 +2,12 @@
 // else installed.
 #pragma once
 
-#include "limiter/io/task.hpp"
+#include "limiter/io/asio.hpp"
 
 namespace headgate {
 
-class session;
-struct exchange;
+class request;
 
-task<bool> answer_with_echo(session& client, exchange& x);
+task<> respond_echo(request& r);
 
 } // namespace headgate

@@ -1,13 +1,12 @@
-// The last step: one exchange with the route's upstream. True: the client's connection may carry another request.
+// The forward step: one exchange with the route's upstream, and its answer on the way to the client.
 #pragma once
 
-#include "limiter/io/task.hpp"
+#include "limiter/io/asio.hpp"
 
 namespace headgate {
 
-class session;
-struct exchange;
+class request;
 
-task<bool> forward(session& client, exchange& x);
+task<> forward(request& r);
 
 } // namespace headgate

@@ -1,11 +1,12 @@
 #include "gateway/request/handle_request.hpp"
 
 #include "gateway/request/forward.hpp"
-#include "gateway/request/identify.hpp"
 #include "gateway/request/limit.hpp"
 #include "gateway/request/log_request.hpp"
+#include "gateway/request/request.hpp"
 #include "gateway/request/respond.hpp"
-#include "gateway/request/session.hpp"
+#include "gateway/request/settle.hpp"
+#include "gateway/worker.hpp"
 
 #include <algorithm>
 
@@ -15,120 +16,100 @@ namespace {
 
 using http::http_error;
 
-// A fresh id, or the client's own where the configuration keeps those that look like one.
-void name_request(session& client, exchange& x)
+// Returns what is wrong with the request's head, by our own rules; nothing malformed goes further.
+http_error check(request& r)
 {
-    const auto& header = x.setup->request_id_header;
-    if (x.setup->config.forwarding.request_id.keep && !header.empty()) {
-        const auto* own = x.head().fields.find(header.text);
-        const auto visible = [](char c) { return c > 0x20 && c < 0x7f; };
-        if (own && !own->value.empty() && own->value.size() <= x.request_id.size() &&
-            std::all_of(own->value.begin(), own->value.end(), visible)) {
-            std::copy(own->value.begin(), own->value.end(), x.request_id.begin());
-            x.request_id_size = own->value.size();
-            return;
-        }
-    }
-    client.owner().new_request_id(x.request_id.data());
-    x.request_id_size = 32;
-}
-
-void begin(session& client, exchange& x)
-{
-    auto& owner = client.owner();
-    x.began = owner.sockets().now();
-    if (x.setup != owner.setup())
-        x.setup = owner.setup();
-    x.client = {client.peer()};
-    name_request(client, x);
-    owner.counters().requests.add();
-}
-
-// What the head says of itself, by our own rules; nothing malformed goes further.
-http_error check(session& client, exchange& x)
-{
-    const auto& head = x.head();
-    x.body_at = x.body_read = x.parser.consumed();
-    if (const auto error = http::frame_request(head, client.limits().limits.body.bytes, x.framing);
+    if (r.client.error() != http_error::none)
+        return r.client.error();
+    auto& received = r.received;
+    const auto& head = r.head();
+    if (const auto error = http::parse_target(head.method_number, head.target, received.target);
         error != http_error::none)
         return error;
-    const bool reads_on = x.framing.body.kind != http::body_kind::none || x.framing.connection.upgrade;
-    if (reads_on && x.in.capacity() < x.body_at + read_size) {
-        // The window of a body or a tunnel lies behind the head: make room for it now, before anything views the head.
-        x.in.reserve(x.body_at + read_size);
-        x.parser.moved_to(x.in.data());
-        http::frame_request(head, client.limits().limits.body.bytes, x.framing);
-    }
-    x.body_left = x.framing.body.kind == http::body_kind::length ? x.framing.body.length : 0;
-    x.body_done = x.framing.body.kind == http::body_kind::none ||
-                  x.framing.body == http::body_framing{http::body_kind::length, 0};
-    x.request_chunks.reset();
-    if (const auto error = http::parse_target(head.method_number, head.target, x.target); error != http_error::none)
-        return error;
-    if (x.setup->config.forwarding.underscores == config::underscore_headers::refuse) {
+    if (r.config().source.forwarding.underscores == config::underscore_headers::refuse) {
         for (const auto& line : head.fields.lines) {
             if (line.underscore)
                 return http_error::bad_header;
         }
     }
-    return http::effective_host(x.target, x.framing.host, x.host);
+    return http::effective_host(received.target, r.client.framing().host, received.host);
 }
 
-http_error find_route(exchange& x)
+// Finds the route by the canonical spelling of the path.
+http_error find_route(request& r)
 {
-    const auto& head = x.head();
-    x.path = x.target.form == http::target_form::asterisk
-                 ? x.target.path
-                 : http::normalise_path(x.target.path, {x.setup->config.forwarding.merge_slashes}, x.path_scratch);
-    x.setup->router.find({x.host, x.path, head.method_number, head.method, &head.fields}, x.match);
-    if (!x.match.found())
-        return x.match.allowed_methods ? http_error::method_not_allowed : http_error::no_route;
-    x.route = &x.setup->routes[x.match.route];
-    return http_error::none;
+    auto& received = r.received;
+    auto& match = r.memory->match;
+    const auto& head = r.head();
+    const bool is_asterisk = received.target.form == http::target_form::asterisk;
+    received.path = is_asterisk ? received.target.path
+                                : http::normalise_path(received.target.path,
+                                                       {r.config().source.forwarding.merge_slashes}, r.memory->path);
+    r.config().router.find({received.host, received.path, head.method_number, head.method, &head.fields}, match);
+    if (match.found()) {
+        received.route = &r.config().routes[match.route];
+        return http_error::none;
+    }
+    received.allowed_methods = match.allowed_methods;
+    return match.allowed_methods ? http_error::method_not_allowed : http_error::no_route;
+}
+
+// Finds the address that the request comes from. What else identifies it is read by the limits that ask for it.
+void identify(request& r)
+{
+    r.received.client =
+        http::find_client_address(r.client.connection().peer, r.head().fields, r.config().client_address);
+}
+
+// Lets the request wait, as a shaping rule says. False when the client has left meanwhile: one that has only finished
+// sending counts as gone too, for it must not keep a place that others wait for.
+task<bool> hold(request& r, std::chrono::microseconds time)
+{
+    constexpr std::chrono::microseconds look_again{250'000};
+    steady_timer timer(r.worker.loop().context());
+    const auto end = std::chrono::steady_clock::now() + time;
+    for (auto now = end - time; now < end; now = std::chrono::steady_clock::now()) {
+        timer.expires_at(std::min(end, now + look_again));
+        co_await timer.async_wait(as_result);
+        if (r.client.look() != presence::here)
+            co_return false;
+    }
+    co_return true;
+}
+
+task<> hold_and_forward(request& r)
+{
+    const bool has_stayed = co_await hold(r, r.limits.outcome.delay);
+    if (has_stayed)
+        co_await forward(r);
+    else
+        give_back_request(r);
 }
 
 } // namespace
 
-task<bool> handle_request(session& client, exchange& x)
+task<> handle_request(worker& on, client& from)
 {
-    begin(client, x);
-    auto error = check(client, x);
+    request r(on, from);
+    auto error = check(r);
     if (error == http_error::none)
-        error = find_route(x);
+        error = find_route(r);
     if (error == http_error::none) {
-        x.client = http::find_client_address(client.peer(), x.head().fields, x.setup->client_address);
-        error = co_await limit_request(client, x);
+        identify(r);
+        error = limit_in_memory(r);
+        if (r.limits.waits_for_redis)
+            error = co_await limit_in_redis(r);
     }
-    bool again = false;
-    if (error != http_error::none) {
-        again = co_await answer_error(client, x, error);
-    } else if (x.limit.refused) {
-        auto refusal = answer_refusal(client, x);
-        co_await client.in_step();
-        again = co_await refusal;
-    } else {
-        bool stayed = true;
-        if (x.limit.delay > limiter::microseconds{0})
-            stayed = co_await client.hold(x.limit.delay);
-        if (!stayed)
-            give_back_request(client, x);
-        else
-            again = co_await forward(client, x);
-        client.owner().buffers().give_back(x.answer_in);
-    }
-    co_await client.in_step();
-    settle_request(client, x);
-    log_request(client, x);
-    co_return again;
-}
-
-task<void> answer_broken_request(session& client, exchange& x, http_error error)
-{
-    x.parser.moved_to(x.in.data()); // the buffer may have grown since the head was last looked at
-    begin(client, x);
-    co_await answer_error(client, x, error);
-    co_await client.in_step();
-    log_request(client, x);
+    if (error != http_error::none)
+        co_await respond_error(r, error);
+    else if (r.limits.outcome.refused)
+        co_await respond_refusal(r);
+    else if (r.limits.outcome.delay > limiter::microseconds{0})
+        co_await hold_and_forward(r);
+    else
+        co_await forward(r);
+    settle_request(r);
+    log_request(r);
 }
 
 } // namespace headgate

@@ -1,18 +1,14 @@
-// The page of the request path: check, route, identify, limit, forward, log.
+// The page of the request path: check, route, identify, limit, forward, respond, log.
 #pragma once
 
-#include "gateway/http/errors.hpp"
-#include "limiter/io/task.hpp"
+#include "limiter/io/asio.hpp"
 
 namespace headgate {
 
-class session;
-struct exchange;
+class client;
+class worker;
 
-// Answers one request whose head is complete. True: the connection may carry another one.
-task<bool> handle_request(session& client, exchange& x);
-
-// Answers bytes that are not a request. The connection closes after it.
-task<void> answer_broken_request(session& client, exchange& x, http::http_error error);
+// Answers the request whose head the client has; client::error() says if it is none.
+task<> handle_request(worker& on, client& from);
 
 } // namespace headgate

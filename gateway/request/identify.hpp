@@ -12,7 +12,7 @@
 
 namespace headgate {
 
-struct exchange;
+class request;
 
 enum class key_state
 {
@@ -24,12 +24,12 @@ enum class key_state
 };
 
 // Appends the key's text to `out`.
-key_state append_key(http::byte_buffer& out, std::span<const compiled_key> key, exchange& x);
+key_state append_key(http::byte_buffer& out, std::span<const compiled_key> key, request& r);
 
 // The number of the plan that the request is on, by what it says itself.
-std::size_t read_plan(exchange& x);
+std::size_t read_plan(request& r);
 
 // Which of a part's rules hold for the request: by its plan, and by what its key says.
-const compiled_rules& choose_rules(const chain_part& part, exchange& x);
+const compiled_rules& choose_rules(const chain_part& part, request& r);
 
 } // namespace headgate

@@ -1,69 +1,67 @@
 #include "gateway/request/limit.hpp"
 
 #include "gateway/request/identify.hpp"
+#include "gateway/request/request.hpp"
 #include "gateway/request/respond.hpp"
-#include "gateway/request/session.hpp"
+#include "gateway/request/settle.hpp"
 #include "gateway/stores/shared_store.hpp"
+#include "gateway/worker.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace headgate {
 
 namespace {
 
 using http::http_error;
+using limiter::redis::trouble;
 
-bool is_exempt(const exchange& x)
+bool is_exempt(const request& r)
 {
-    const auto* exempt = x.route->exempt;
+    const auto* exempt = r.received.route->exempt;
     if (!exempt)
         return false;
-    const auto& head = x.head();
+    const auto& head = r.head();
     if (std::find(exempt->methods.begin(), exempt->methods.end(), head.method) != exempt->methods.end() ||
-        exempt->networks.contains(x.client.address))
+        exempt->networks.contains(r.received.client.address))
         return true;
     if (!exempt->has_paths)
         return false;
     http::route_match match;
-    exempt->paths.find({x.host, x.path, head.method_number, head.method, &head.fields}, match);
+    exempt->paths.find({r.received.host, r.received.path, head.method_number, head.method, &head.fields}, match);
     return match.found();
 }
 
-// A rule that counts requests in flight counts each once, whatever the route says they cost.
-const config::cost_config* cost_of(const rule_terms& terms, const exchange& x)
-{
-    if (terms.cost)
-        return &*terms.cost;
-    return terms.in_flight ? nullptr : x.route->cost;
-}
+// ---- one chain: its keys, their rules and costs
 
-// What each rule of the part takes now; where that depends on the request it is written down in the exchange.
-http_error read_costs(const compiled_rules& rules, exchange& x, asked_chain& out)
+// Finds what each rule of a key takes now. Costs that depend on the request are written down in its memory.
+http_error read_costs(const compiled_rules& rules, request& r, charged_chain& chain)
 {
-    auto& costs = out.parts[out.count].costs;
-    auto& from = out.known[out.count].costs_at;
-    if (!rules.plain_costs.empty() && !x.route->cost) {
-        costs = rules.plain_costs;
-        from = asked_part::plain;
+    auto& part = chain.parts[chain.count];
+    auto& key = chain.keys[chain.count];
+    if (!rules.fixed_costs.empty() && !r.received.route->cost) {
+        part.costs = rules.fixed_costs;
+        key.costs_at = charged_key::fixed_costs;
         return http_error::none;
     }
-    from = x.costs_used;
+    auto& used = r.limits.costs_used;
+    key.costs_at = used;
     for (const auto& terms : rules.terms) {
-        const auto* by = cost_of(terms, x);
-        x.settles = x.settles || terms.is_settled_later(by);
-        x.told_costs[x.costs_used].reset();
-        if (const auto error = ask_cost(by, x.head(), x.costs[x.costs_used++]); error != http_error::none)
+        const auto* cost = cost_of(terms, r);
+        r.limits.is_settled_later = r.limits.is_settled_later || terms.is_settled_later(cost);
+        r.memory->settled_costs[used].reset();
+        if (const auto error = read_cost(cost, r.head(), r.memory->costs[used++]); error != http_error::none)
             return error;
     }
-    costs = std::span(x.costs).subspan(from, rules.terms.size());
+    part.costs = std::span(r.memory->costs).subspan(key.costs_at, rules.terms.size());
     return http_error::none;
 }
 
-http_error read_part(const chain_part& part, exchange& x, asked_chain& out)
+http_error read_key(const chain_part& from, request& r, charged_chain& chain)
 {
-    const auto from = x.key_text.size();
-    switch (append_key(x.key_text, part.key, x)) {
+    auto& text = r.memory->keys;
+    const auto text_at = text.size();
+    switch (append_key(text, from.key, r)) {
     case key_state::malformed:
         return http_error::bad_key;
     case key_state::invalid:
@@ -71,306 +69,170 @@ http_error read_part(const chain_part& part, exchange& x, asked_chain& out)
     case key_state::refused:
         return http_error::missing_key;
     case key_state::skipped:
-        x.key_text.truncate(from);
+        text.truncate(text_at);
         return http_error::none;
     case key_state::known:
         break;
     }
-    const auto& rules = choose_rules(part, x);
+    const auto& rules = choose_rules(from, r);
     if (rules.blocked)
         return http_error::blocked;
-    if (const auto error = read_costs(rules, x, out); error != http_error::none)
+    if (const auto error = read_costs(rules, r, chain); error != http_error::none)
         return error;
-    auto& known = out.known[out.count];
-    known.from = &rules;
-    known.text_at = from;
-    known.text_size = x.key_text.size() - from;
-    out.parts[out.count++].group = rules.group;
+    auto& key = chain.keys[chain.count];
+    key.rules = &rules;
+    key.text_at = text_at;
+    key.text_size = text.size() - text_at;
+    chain.parts[chain.count++].group = rules.group;
     return http_error::none;
 }
 
-http_error read_chain(const compiled_chain& chain, exchange& x, asked_chain& out)
+// The parts of a chain view a text that grows with every chain, and may move.
+void point_at_keys(request& r, std::size_t chains)
 {
-    out.chain = &chain;
-    out.count = 0;
-    for (const auto& part : chain.parts) {
-        if (const auto error = read_part(part, x, out); error != http_error::none)
-            return error;
-    }
-    return http_error::none;
-}
-
-// Keys are views of a text that grows with every chain, and may move.
-void point_at_keys(exchange& x, std::size_t chains)
-{
-    for (auto& asked : std::span(x.asked).first(chains)) {
-        for (std::size_t k = 0; k < asked.count; ++k)
-            asked.parts[k].key = {x.key_text.data() + asked.known[k].text_at, asked.known[k].text_size};
+    const auto& text = r.memory->keys;
+    for (auto& chain : std::span(r.memory->chains).first(chains)) {
+        for (std::size_t k = 0; k < chain.count; ++k)
+            chain.parts[k].key = {text.data() + chain.keys[k].text_at, chain.keys[k].text_size};
     }
 }
 
-void keep_decisions(asked_chain& asked, limiter::verdict& said, exchange& x)
+// Reads the next chain of the route: which keys it has, and what each of their rules takes.
+http_error read_chain(request& r)
 {
-    auto& limit = x.limit;
-    asked.first_decision = limit.count;
-    for (std::size_t i = 0; i < asked.count; ++i) {
-        asked.known[i].judged = said.groups[i];
-        asked.known[i].charged_at = said.charged(i);
+    const auto number = r.limits.outcome.chains;
+    auto& chain = r.memory->chains[number];
+    chain.chain = r.received.route->chains[number];
+    chain.count = 0;
+    auto error = http_error::none;
+    for (const auto& part : chain.chain->parts) {
+        if (error == http_error::none)
+            error = read_key(part, r, chain);
+    }
+    if (error == http_error::none)
+        r.limits.charged = r.limits.outcome.chains = number + 1;
+    point_at_keys(r, r.limits.charged);
+    return error;
+}
+
+// ---- what a store has said
+
+void keep_decisions(charged_chain& chain, limiter::verdict& said, limit_outcome& outcome)
+{
+    chain.first_decision = outcome.count;
+    for (std::size_t i = 0; i < chain.count; ++i) {
+        chain.keys[i].judged = said.groups[i];
+        chain.keys[i].charged_at = said.charged(i);
         std::size_t place = 0;
         for (const auto& member : said.groups[i]->members()) {
-            limit.ready[limit.count] = asked.known[i].from->find_text(member.limits.limits, place++);
-            limit.rules[limit.count++] = &member.limits.limits;
+            const auto& rule = member.limits.limits;
+            outcome.texts[outcome.count] = chain.keys[i].rules->find_text(rule, place++);
+            outcome.rules[outcome.count++] = &rule;
         }
     }
     for (auto& group : said.kept)
-        limit.kept.push_back(std::move(group));
-    limit.delay = std::max(limit.delay, said.delay);
-    limit.shadow_refused = limit.shadow_refused || said.shadow_refused;
-    limit.degraded = limit.degraded || said.shared_counters;
+        outcome.kept.push_back(std::move(group));
+    outcome.delay = std::max(outcome.delay, said.delay);
+    outcome.shadow_refused = outcome.shadow_refused || said.shadow_refused;
+    outcome.degraded = outcome.degraded || said.shared_counters;
 }
 
-// Whether the rule took its cost: a shadow rule that would have refused took nothing.
-bool was_charged(const limit_outcome& limit, std::size_t decision)
+// Keeps what the last chain has said. When it refuses, the chains before it get back what they took.
+void keep_verdict(request& r, limiter::verdict& said, limiter::time_point now)
 {
-    return limit.decisions[decision].admitted || limit.rules[decision]->count_refused;
-}
-
-// Corrects what each rule of the chain was charged to what `actual(terms, charged, told)` says. In Redis that is done
-// later, by whoever is told: the request does not wait for it.
-template <class Actual>
-void correct(session& client, const asked_chain& asked, const exchange& x, limiter::time_point now, Actual actual)
-{
-    std::array<std::uint64_t, limiter::max_rules_a_group> charged, corrected;
-    auto decision = asked.first_decision;
-    for (std::size_t k = 0; k < asked.count; decision += asked.known[k++].judged->size()) {
-        const auto& terms = asked.known[k].from->terms;
-        const auto& part = asked.parts[k];
-        const bool same_rules = asked.known[k].judged == part.group; // else a reload came between
-        for (std::size_t i = 0; i < terms.size(); ++i) {
-            const bool plain = asked.known[k].costs_at == asked_part::plain;
-            const auto told = plain ? std::nullopt : x.told_costs[asked.known[k].costs_at + i];
-            const bool counts = !same_rules || was_charged(x.limit, decision + i);
-            charged[i] = counts ? part.costs[i] : 0;
-            corrected[i] = counts ? actual(terms[i], part.costs[i], told) : 0;
-        }
-        const auto n = terms.size();
-        if (std::equal(charged.begin(), charged.begin() + static_cast<std::ptrdiff_t>(n), corrected.begin()))
-            continue;
-        const limiter::part as_charged{part.group, part.key, {charged.data(), n}};
-        if (!asked.chain->is_shared())
-            asked.chain->store->correct(as_charged, {corrected.data(), n}, asked.known[k].charged_at, now);
-        else if (const auto shared = client.owner().store_of(x, *asked.chain))
-            shared->correct(x.setup, as_charged, {corrected.data(), n}, asked.known[k].charged_at);
-    }
-}
-
-void give_back(session& client, exchange& x, std::size_t chains, limiter::time_point now)
-{
-    for (const auto& asked : std::span(x.asked).first(chains))
-        correct(client, asked, x, now, [](const auto&...) { return std::uint64_t{0}; });
-}
-
-// What earlier chains have told must not count what was given back to them. One in Redis is not asked again for that:
-// it tells of one request too many.
-void say_what_is_left(exchange& x, std::size_t chains, limiter::time_point now)
-{
-    constexpr std::array<std::uint64_t, limiter::max_rules_a_group> nothing{};
-    std::array<limiter::decision, limiter::max_decisions> left;
-    for (const auto& asked : std::span(x.asked).first(chains)) {
-        if (asked.chain->is_shared())
-            continue;
-        auto at = asked.first_decision;
-        for (std::size_t k = 0; k < asked.count; at += asked.known[k++].judged->size()) {
-            const auto n = asked.known[k].judged->size();
-            const limiter::part look{
-                asked.parts[k].group, asked.parts[k].key, {nothing.data(), asked.known[k].from->terms.size()}};
-            const auto said = asked.chain->store->look({&look, 1}, now, left);
-            if (said.groups[0] != asked.known[k].judged)
-                continue; // a reload came between
-            for (std::size_t i = 0; i < n; ++i) {
-                x.limit.decisions[at + i].remaining = left[i].remaining;
-                x.limit.decisions[at + i].reset_after = left[i].reset_after;
-            }
-        }
-    }
-}
-
-// Keeps what a chain has said; false when it refuses, and then nobody before it was charged.
-bool keep_verdict(session& client, exchange& x, asked_chain& asked, limiter::verdict& said, limiter::time_point now)
-{
-    keep_decisions(asked, said, x);
+    auto& outcome = r.limits.outcome;
+    keep_decisions(r.memory->chains[outcome.chains - 1], said, outcome);
     if (said.shared_counters)
-        client.owner().counters().degraded.add();
+        r.worker.counters().degraded.add();
     if (said.admitted)
-        return true;
-    x.limit.refused = true;
-    x.limit.retry_after = said.retry_after;
-    client.owner().counters().limited.add();
-    x.limit.delay = {};
-    if (const auto before = x.limit.chains - 1; before > 0) {
-        give_back(client, x, before, now);
-        say_what_is_left(x, before, now);
+        return;
+    outcome.refused = true;
+    outcome.retry_after = said.retry_after;
+    outcome.delay = {};
+    r.worker.counters().limited.add();
+    if (const auto before = outcome.chains - 1; before > 0) {
+        give_back(r, before, now);
+        look_again(r, before, now);
     }
-    x.asked_count = 0;
-    return false;
+    r.limits.charged = 0;
 }
 
 // Redis has no answer. The request passes uncounted by this chain, or not at all, as its rules say.
-http_error meet_outage(session& client, exchange& x, asked_chain& asked, limiter::time_point now)
+http_error pass_uncounted(request& r, limiter::time_point now)
 {
-    asked.count = 0; // nothing that is known of was taken
-    x.limit.degraded = true;
-    client.owner().counters().degraded.add();
-    if (!asked.chain->closed_in_outage)
+    auto& outcome = r.limits.outcome;
+    auto& chain = r.memory->chains[outcome.chains - 1];
+    chain.count = 0; // nothing that is known of was taken
+    outcome.degraded = true;
+    r.worker.counters().degraded.add();
+    if (!chain.chain->closed_in_outage)
         return http_error::none;
-    give_back(client, x, x.limit.chains - 1, now);
-    x.asked_count = 0;
+    give_back(r, outcome.chains - 1, now);
+    r.limits.charged = 0;
     return http_error::store_unavailable;
 }
 
+limiter::time_point judged_at(const request& r) { return r.worker.clock().to_limiter(r.received.began); }
+
 } // namespace
 
-// Asks one chain after the other until one must be waited for: then nothing is returned, and it has been read.
-std::optional<http_error> limiting::now()
+http_error limit_in_memory(request& r)
 {
-    const auto& chains = x.route->chains;
-    if (x.limit.chains == 0) {
-        if (chains.empty() || is_exempt(x))
+    const auto& chains = r.received.route->chains;
+    auto& outcome = r.limits.outcome;
+    r.limits.waits_for_redis = false;
+    if (outcome.chains == 0) {
+        if (chains.empty() || is_exempt(r))
             return http_error::none;
-        x.key_text.clear();
+        r.memory->keys.clear();
     }
-    const auto moment = client.owner().clock().to_limiter(x.began);
-    while (x.limit.chains < chains.size()) {
-        const auto i = x.limit.chains;
-        auto& asked = x.asked[i];
-        if (const auto error = read_chain(*chains[i], x, asked); error != http_error::none) {
-            point_at_keys(x, x.asked_count); // what was taken is settled and logged by them
+    const auto now = judged_at(r);
+    while (outcome.chains < chains.size() && !outcome.refused) {
+        if (const auto error = read_chain(r); error != http_error::none)
             return error;
-        }
-        x.asked_count = x.limit.chains = i + 1;
-        point_at_keys(x, x.asked_count);
-        if (asked.count == 0)
+        auto& chain = r.memory->chains[outcome.chains - 1];
+        if (chain.count == 0)
             continue;
-        if (asked.chain->is_shared())
-            return std::nullopt;
-        auto said = asked.chain->store->take(asked.view(), moment, std::span(x.limit.decisions).subspan(x.limit.count));
-        if (!keep_verdict(client, x, asked, said, moment))
-            break;
+        r.limits.waits_for_redis = chain.chain->is_shared();
+        if (r.limits.waits_for_redis)
+            return http_error::none;
+        auto said = chain.chain->store->take(chain.view(), now, outcome.decisions.subspan(outcome.count));
+        keep_verdict(r, said, now);
     }
-    tell_limits(x, moment);
+    write_limit_fields(r, now);
     return http_error::none;
 }
 
-task<http_error> limiting::later() { return ask_shared(client, x); }
-
-task<http_error> limiting::ask_shared(session& client, exchange& x)
+task<http_error> limit_in_redis(request& r)
 {
-    const auto moment = client.owner().clock().to_limiter(x.began);
-    const auto began = client.owner().sockets().turn_began(); // of waiting for Redis, whatever chain
-    const shared_store* silent = nullptr; // has let this request wait, for nothing: no later chain waits for it again
-    for (;;) {
-        auto& asked = x.asked[x.limit.chains - 1];
-        const auto shared = client.owner().store_of(x, *asked.chain);
-        auto trouble = limiter::redis::trouble::unreachable;
+    auto& outcome = r.limits.outcome;
+    const auto now = judged_at(r);
+    const auto began = r.worker.loop().turn_began(); // of waiting for Redis, for all chains together
+    const shared_store* silent = nullptr; // it has let this request wait in vain: no later chain waits for it again
+    auto error = http_error::none;
+    while (r.limits.waits_for_redis && error == http_error::none) {
+        auto& chain = r.memory->chains[outcome.chains - 1];
+        const auto shared = r.worker.store_of(r, *chain.chain);
+        auto failed = trouble::unreachable;
         limiter::verdict said;
         if (shared && shared.get() != silent) {
-            client.owner().metrics().of_store(shared->name()).decisions.add();
-            const auto room = std::span(x.limit.decisions).subspan(x.limit.count);
-            trouble = co_await shared->store().take(asked.view(), room, said, began);
+            r.worker.metrics().of_store(shared->name()).decisions.add();
+            const auto room = outcome.decisions.subspan(outcome.count);
+            failed = co_await shared->store().take(chain.view(), room, said, began);
         }
-        if (trouble == limiter::redis::trouble::none) {
-            if (!keep_verdict(client, x, asked, said, moment)) {
-                tell_limits(x, moment);
-                co_return http_error::none;
-            }
+        if (failed == trouble::none) {
+            keep_verdict(r, said, now);
         } else {
             if (shared)
-                shared->failed(trouble);
-            if (trouble == limiter::redis::trouble::timeout || trouble == limiter::redis::trouble::broken)
+                shared->note_failure(failed);
+            if (failed == trouble::timeout || failed == trouble::broken)
                 silent = shared.get();
-            const auto error = meet_outage(client, x, asked, moment);
-            if (error != http_error::none)
-                co_return error;
+            error = pass_uncounted(r, now);
         }
-        const auto rest = limiting{client, x}.now();
-        if (rest)
-            co_return *rest;
+        if (error == http_error::none)
+            error = limit_in_memory(r);
     }
-}
-
-void renew_slots(session& client, const exchange& x)
-{
-    for (const auto& asked : std::span(x.asked).first(x.asked_count)) {
-        const auto shared = asked.chain->is_shared() ? client.owner().store_of(x, *asked.chain) : nullptr;
-        for (std::size_t k = 0; shared && k < asked.count; ++k) {
-            const auto& terms = asked.known[k].from->terms;
-            if (std::any_of(terms.begin(), terms.end(), [](const rule_terms& t) { return t.in_flight; }))
-                shared->renew(x.setup, *asked.parts[k].group, std::string(asked.parts[k].key));
-        }
-    }
-}
-
-void note_answer(exchange& x)
-{
-    if (!x.settles)
-        return;
-    for (const auto& asked : std::span(x.asked).first(x.asked_count)) {
-        for (std::size_t k = 0; k < asked.count; ++k) {
-            const auto& terms = asked.known[k].from->terms;
-            for (std::size_t i = 0; i < terms.size(); ++i) {
-                if (const auto* cost = cost_of(terms[i], x); cost && !cost->settle.empty())
-                    x.told_costs[asked.known[k].costs_at + i] = read_settled_cost(*cost, x.answer());
-            }
-        }
-    }
-}
-
-void settle_request(session& client, exchange& x)
-{
-    if (x.settles) {
-        const auto now = client.owner().clock().now();
-        for (const auto& asked : std::span(x.asked).first(x.asked_count)) {
-            correct(client, asked, x, now, [&](const rule_terms& terms, std::uint64_t charged, auto told) {
-                return final_cost(terms, cost_of(terms, x), charged, told, x.outcome);
-            });
-        }
-    }
-    x.asked_count = 0;
-}
-
-void give_back_request(session& client, exchange& x)
-{
-    give_back(client, x, x.asked_count, client.owner().clock().now());
-    x.asked_count = 0;
-}
-
-const limiter::rule* find_deciding_rule(const exchange& x, const limiter::decision*& said, std::string_view& key)
-{
-    const auto& limit = x.limit;
-    // What stands out most decides: a refusal, then a wait, then what a shadow rule would have refused, then the least
-    // that is left.
-    const auto weight = [&](std::size_t i) {
-        const auto& d = limit.decisions[i];
-        const bool shadow = limit.rules[i]->shadow;
-        const int rank = !d.admitted && !shadow ? 3 : d.delay.count() > 0 && !shadow ? 2 : !d.admitted ? 1 : 0;
-        const auto wait = rank == 3 ? d.retry_after : d.delay;
-        return std::tuple(rank, wait.count(), -static_cast<double>(d.remaining) / static_cast<double>(d.limit));
-    };
-    const limiter::rule* found = nullptr;
-    std::size_t best = 0, at = 0;
-    for (const auto& asked : std::span(x.asked).first(limit.chains)) {
-        for (std::size_t k = 0; k < asked.count; ++k) {
-            for (std::size_t i = 0; i < asked.known[k].judged->size(); ++i, ++at) {
-                if (found && weight(at) <= weight(best))
-                    continue;
-                best = at;
-                found = limit.rules[at];
-                said = &limit.decisions[at];
-                key = asked.parts[k].key;
-            }
-        }
-    }
-    return found;
+    co_return error;
 }
 
 } // namespace headgate

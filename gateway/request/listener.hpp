@@ -5,9 +5,11 @@
 #include "config/model.hpp"
 #include "gateway/http/ip_address.hpp"
 #include "gateway/request/connection_caps.hpp"
+#include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"
-#include "limiter/io/reactor.hpp"
-#include "limiter/io/task.hpp"
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/tcp.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -35,7 +37,7 @@ public:
     void open(); // starts accepting, on the worker's thread
     void close();
 
-    // The lists that sessions of this listener arm their deadlines in.
+    // The lists in which sessions of this listener arm their deadlines.
     deadline_list& head_timeout() { return *head_timeout_; }
     deadline_list& body_timeout() { return *body_timeout_; }
     deadline_list& idle_timeout() { return *idle_timeout_; }
@@ -43,21 +45,16 @@ public:
     deadline_list& linger_timeout() { return *linger_timeout_; }
 
 private:
-    task<void> accept_clients();
-    struct arrival
-    {
-        int fd = -1; // nobody waits
-        http::ip_address peer;
-        bool out_of_descriptors = false;
-    };
-    arrival accept_next();
-    bool admit(const arrival& client); // false: a cap does not let it in
+    using acceptor = asio::basic_socket_acceptor<asio::ip::tcp, executor>;
+
+    task<> accept_clients();
+    void admit(stream_socket client, const asio::ip::tcp::endpoint& peer);
     void shed_one();
 
     worker& worker_;
     config::listener_config config_;
     std::shared_ptr<connection_caps> caps_;
-    tcp_socket acceptor_;
+    acceptor acceptor_;
     steady_timer pause_;
     std::uint16_t port_ = 0;
     int reserve_ = -1; // given up for a moment to tell a client that there is no room

@@ -1,11 +1,10 @@
-// The log step: one line in the access log and one in every count, however the request ended.
+// The log step: one line of the access log, and the counts by route.
 #pragma once
 
 namespace headgate {
 
-class session;
-struct exchange;
+class request;
 
-void log_request(session& client, exchange& x);
+void log_request(request& r);
 
 } // namespace headgate

@@ -3,6 +3,8 @@
 #include "gateway/answers/explain.hpp"
 #include "gateway/answers/limit_fields.hpp"
 #include "gateway/answers/refusal_body.hpp"
+#include "gateway/request/request.hpp"
+#include "gateway/worker.hpp"
 
 #include <optional>
 
@@ -10,133 +12,123 @@ namespace headgate {
 
 namespace {
 
-// Only a body that can be read to its end leaves the connection in a known state.
-bool wants_keep_alive(session& client, const exchange& x)
+using http::decimal;
+using http::http_error;
+
+// Begins the fields of an answer of our own.
+http::byte_buffer& begin_fields(request& r)
 {
-    return x.framing.keep_alive && !client.owner().is_draining() && client.can_drop_body(x);
+    auto& fields = r.memory->answer_fields;
+    fields.clear();
+    fields.text().append("Date: ", r.worker.http_date(), "\r\n");
+    return fields.text();
 }
 
-// What Retry-After says; nothing when no wait helps. The jitter only ever adds: who waits this long passes.
-std::optional<std::uint64_t> seconds_to_wait(worker& owner, const exchange& x)
+void append_allow(request& r, http::byte_buffer& text)
 {
-    if (x.limit.retry_after == limiter::never)
+    text.append("Allow: ");
+    if (r.received.allowed_methods != 0)
+        r.config().router.append_allow(text, r.received.allowed_methods);
+    else
+        text.append("GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS"); // CONNECT or TRACE, which no route can allow
+    text.append("\r\n");
+}
+
+// The fields that belong to one error only.
+void append_fields_of(request& r, http_error error, http::byte_buffer& text)
+{
+    if (error == http_error::method_not_allowed)
+        append_allow(r, text);
+    if (error == http_error::store_unavailable)
+        text.append("Retry-After: 1\r\n"); // it is asked again about as often
+    if (error == http_error::missing_key)  // RFC 9110 §15.5.2: a 401 says what it wants
+        text.append("WWW-Authenticate: ApiKey\r\n");
+    if (error == http_error::bad_token)
+        text.append("WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
+}
+
+// Returns what Retry-After says, or nothing when no wait helps. The jitter only ever adds: a client that waits this long
+// passes.
+std::optional<std::uint64_t> seconds_to_wait(const request& r)
+{
+    const auto& outcome = r.limits.outcome;
+    if (outcome.retry_after == limiter::never)
         return std::nullopt;
-    const auto jitter = static_cast<std::uint64_t>(x.route->answers->config->retry_jitter.count());
-    const auto more = jitter == 0 ? 0 : owner.any_up_to(jitter);
+    const auto jitter = static_cast<std::uint64_t>(r.received.route->answers->config->retry_jitter.count());
+    const auto more = jitter == 0 ? 0 : r.worker.any_up_to(jitter);
     constexpr limiter::microseconds longest = std::chrono::hours{24 * 366 * 100};
-    return retry_after_seconds(std::min(x.limit.retry_after, longest) + limiter::microseconds(more));
+    return retry_after_seconds(std::min(outcome.retry_after, longest) + limiter::microseconds(more));
 }
 
 } // namespace
 
-std::optional<bool> sending_own::now()
+task<> send_own_answer(request& r, unsigned status, bool closes)
 {
-    sent_ = piece_.now();
-    if (!sent_)
-        return std::nullopt;
-    if (!*sent_ || !keep_)
-        return false;
-    return x_.body_done ? std::optional(true) : std::nullopt;
+    const auto body = r.memory->own_body.view();
+    http::answer_head head{.status = status, .fields = &r.memory->answer_fields, .length = body.size()};
+    head.has_body = r.head().method_number != http::method_id::head;
+    head.drops_request_body = true;
+    head.closes = closes;
+    r.record.status = status;
+    const auto pieces = head.has_body ? body_pieces(&body, 1) : body_pieces();
+    const bool is_sent = co_await r.client.send_head(head, pieces, true);
+    if (!is_sent && r.record.error == http_error::none)
+        r.record.error = http_error::client_gone;
 }
 
-task<bool> sending_own::later()
+task<> respond_error(request& r, http_error error)
 {
-    bool sent = sent_.value_or(false);
-    if (!sent_)
-        sent = co_await piece_.later();
-    if (!sent || !keep_)
-        co_return false;
-    if (x_.body_done)
-        co_return true;
-    const bool dropped = co_await client_.drop_body(x_);
-    co_return dropped;
-}
-
-own_answer answer_error(session& client, exchange& x, http::http_error error)
-{
-    auto& owner = client.owner();
     const auto& about = http::describe(error);
-    const bool keep = !about.closes && wants_keep_alive(client, x);
-    x.outcome.error = error;
-    x.out.clear();
-    http::error_response_options options{
-        .date = owner.http_date(),
-        .request_id = x.request_id_view(),
-        .request_id_header = x.setup->request_id_header.text,
-        .keep_alive = keep,
-        .http_1_0 = x.head().minor_version == 0,
-        .head_request = x.head().method_number == http::method_id::head,
-    };
-    if (error == http::http_error::method_not_allowed) {
-        auto& allow = x.body_text;
-        allow.clear();
-        allow.append("Allow: ");
-        if (x.match.allowed_methods != 0)
-            x.setup->router.append_allow(allow, x.match.allowed_methods);
-        else
-            allow.append("GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS"); // CONNECT or TRACE, which no route can allow
-        allow.append("\r\n");
-        options.extra_fields = allow.view();
-    }
-    if (error == http::http_error::store_unavailable)
-        options.extra_fields = "Retry-After: 1\r\n"; // it is asked again about as often
-    if (error == http::http_error::missing_key)      // RFC 9110 §15.5.2: a 401 says what it wants
-        options.extra_fields = "WWW-Authenticate: ApiKey\r\n";
-    if (error == http::http_error::bad_token)
-        options.extra_fields = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n";
-    http::append_error_response(x.out, error, options);
-    x.begin_answer(about.status, x.out.view().find("\r\n\r\n") + 4);
-    return own_answer(sending_own(client, x, keep));
+    const auto& header = r.config().request_id_header;
+    auto& text = begin_fields(r);
+    text.append("Content-Type: application/problem+json\r\nCache-Control: no-store\r\n");
+    r.memory->answer_fields.place_framing();
+    append_fields_of(r, error, text);
+    if (!header.empty())
+        text.append(header.text, ": ", r.received.id, "\r\n");
+    r.memory->own_body.clear();
+    http::append_error_body(r.memory->own_body, error, r.received.id);
+    r.record.error = error;
+    co_await send_own_answer(r, about.status, about.closes);
 }
 
-own_answer answer_empty(session& client, exchange& x)
+task<> respond_refusal(request& r)
 {
-    const bool keep = wants_keep_alive(client, x);
-    x.out.clear();
-    x.out.append("HTTP/1.1 200 OK\r\nDate: ", client.owner().http_date(), "\r\nContent-Length: 0\r\n",
-                 x.limit_fields.view());
-    x.out.append(keep ? "\r\n" : "Connection: close\r\n\r\n");
-    x.begin_answer(200, x.out.size());
-    return own_answer(sending_own(client, x, keep));
-}
-
-void tell_limits(exchange& x, limiter::time_point now)
-{
-    const auto& answers = *x.route->answers;
-    append_limit_fields(x.limit_fields, x.limit, *answers.config, now);
-    x.quota_bytes = x.limit_fields.size();
-    if (!answers.explain_networks.empty() && x.head().fields.has(http::field_id::x_ratelimit_explain) &&
-        answers.explain_networks.contains(x.client.address))
-        append_explanation(x.limit_fields, x.limit);
-}
-
-own_answer answer_refusal(session& client, exchange& x)
-{
-    const auto& answers = *x.route->answers;
-    // Who is refused by counters that others share has not used up a quota of their own (behaviours §5).
-    const auto status = x.limit.degraded ? 503U : static_cast<unsigned>(answers.config->status);
-    const bool keep = wants_keep_alive(client, x);
-    const auto wait = seconds_to_wait(client.owner(), x);
-    x.body_text.clear();
-    append_refusal_body(x.body_text, answers, x.limit, status, wait);
-
-    auto& out = x.out;
-    out.clear();
-    out.append(x.limit.degraded ? std::string_view("HTTP/1.1 503 Service Unavailable\r\n") : answers.refusal_line,
-               "Date: ", client.owner().http_date(), "\r\n", answers.refusal_fields,
-               "Content-Length: ", http::decimal{x.body_text.size()}, "\r\n");
+    const auto& answers = *r.received.route->answers;
+    const auto& outcome = r.limits.outcome;
+    // A client that is refused by counters that others share has not used up a quota of its own (behaviours §5).
+    const auto status = outcome.degraded ? 503U : static_cast<unsigned>(answers.config->status);
+    const auto wait = seconds_to_wait(r);
+    auto& text = begin_fields(r);
+    text.append(answers.refusal_fields);
+    r.memory->answer_fields.place_framing();
     if (wait)
-        out.append("Retry-After: ", http::decimal{*wait}, "\r\n");
-    std::string_view end = "\r\n";
-    if (!keep)
-        end = "Connection: close\r\n\r\n";
-    else if (x.head().minor_version == 0)
-        end = "Connection: keep-alive\r\n\r\n";
-    out.append(x.limit_fields.view(), end);
-    x.begin_answer(status, out.size());
-    auto body = x.head().method_number == http::method_id::head ? std::string_view{} : x.body_text.view();
-    http::join_small(out, body);
-    return own_answer(sending_own(client, x, keep, body));
+        text.append("Retry-After: ", decimal{*wait}, "\r\n");
+    text.append(r.memory->limit_fields.view());
+    r.memory->own_body.clear();
+    append_refusal_body(r.memory->own_body, answers, outcome, status, wait);
+    co_await send_own_answer(r, status);
+}
+
+task<> respond_empty(request& r)
+{
+    auto& text = begin_fields(r);
+    r.memory->answer_fields.place_framing();
+    text.append(r.memory->limit_fields.view());
+    r.memory->own_body.clear();
+    co_await send_own_answer(r, 200);
+}
+
+void write_limit_fields(request& r, limiter::time_point now)
+{
+    const auto& answers = *r.received.route->answers;
+    const auto& outcome = r.limits.outcome;
+    auto& out = r.memory->limit_fields;
+    append_limit_fields(out, outcome, *answers.config, now);
+    r.limits.quota_bytes = out.size();
+    if (!answers.explain_networks.empty() && r.head().fields.has(http::field_id::x_ratelimit_explain) &&
+        answers.explain_networks.contains(r.received.client.address))
+        append_explanation(out, outcome);
 }
 
 } // namespace headgate

@@ -1,68 +1,91 @@
 #include "gateway/request/tunnel.hpp"
 
 #include "gateway/http/hop_headers.hpp"
-
-#include <coroutine>
+#include "gateway/request/request.hpp"
+#include "gateway/upstream/upstream.hpp"
+#include "gateway/worker.hpp"
+#include "limiter/io/event.hpp"
 
 namespace headgate {
 
 namespace {
 
-task<void> pump_up(session& client, exchange& x, upstream_connection& link, bool& done,
-                   std::coroutine_handle<>& waiting)
+// From the client to the upstream, in the background.
+class upward
 {
-    // What the client sent right behind its handshake goes first.
-    const auto early = x.in.view().substr(x.body_read);
-    bool ok = co_await link.send(early, {}, x.via->idle_timeout());
-    while (ok) {
-        x.in.truncate(x.body_at);
-        const auto got = co_await client.read_raw(x);
-        if (got.error)
-            break;
-        ok = co_await link.send(x.in.view().substr(x.body_at), {}, x.via->idle_timeout());
+public:
+    upward(request& r, upstream_connection& to) : r_(r), link_(to) {}
+    void begin()
+    {
+        is_running_ = true;
+        spawn(r_.worker.loop().get_executor(), run());
     }
-    link.cancel();
-    done = true;
-    if (waiting)
-        waiting.resume();
-}
+    bool is_running() const { return is_running_; }
+    task<> end()
+    {
+        if (is_running_)
+            r_.client.stop_reading();
+        link_.cancel();
+        while (is_running_)
+            co_await ended_.wait();
+    }
 
-struct until_pumped
-{
-    bool& done;
-    std::coroutine_handle<>& waiting;
-    bool await_ready() const noexcept { return done; }
-    void await_suspend(std::coroutine_handle<> h) noexcept { waiting = h; }
-    void await_resume() const noexcept {}
+private:
+    task<> run()
+    {
+        for (bool is_open = true; is_open;) {
+            const auto piece = co_await r_.client.read_raw();
+            is_open = piece.error == http::http_error::none;
+            if (is_open)
+                is_open = co_await link_.send(piece.data, {}, r_.upstream.pool->idle_timeout());
+        }
+        link_.cancel();
+        is_running_ = false;
+        ended_.notify();
+    }
+
+    request& r_;
+    upstream_connection& link_;
+    bool is_running_ = false;
+    event ended_;
 };
+
+task<bool> send_handshake(request& r)
+{
+    auto& fields = r.memory->answer_fields;
+    fields.clear();
+    http::append_interim_fields(fields, r.answer(), r.memory->answer_framing.connection);
+    fields.place_framing();
+    fields.place_connection();
+    if (!r.answer().fields.has(http::field_id::date))
+        fields.text().append("Date: ", r.worker.http_date(), "\r\n");
+    const http::answer_head head{.status = 101, .fields = &fields, .reason = r.answer().reason, .has_body = false};
+    const std::string_view early = r.upstream.answer.bytes().view().substr(r.memory->answer_parser.consumed());
+    r.record.status = 101;
+    r.record.answered = std::chrono::steady_clock::now();
+    const bool is_sent = co_await r.client.send_head(head, {&early, 1}, false);
+    co_return is_sent;
+}
 
 } // namespace
 
-task<void> relay_tunnel(session& client, exchange& x, upstream_connection& link)
+task<> relay_tunnel(request& r, upstream_connection& link)
 {
-    x.out.clear();
-    http::build_client_head(x.out, x.answer(), {.connection = &x.answer_framing.connection, .websocket = true});
-    x.begin_answer(101, x.out.size());
-    x.outcome.answered = std::chrono::steady_clock::now();
-    x.in.reserve(x.body_at + read_size);
-    bool done = false;
-    std::coroutine_handle<> waiting;
-    bool ok = co_await client.send(x.out.view(), x.answer_in.view().substr(x.answer_parser.consumed()));
-    if (ok)
-        start(pump_up(client, x, link, done, waiting));
-    else
-        done = true;
-    while (ok && !done) {
-        x.answer_in.clear();
-        const auto error = co_await link.read(x.answer_in, client.owner().buffers(), x.via->tunnel_timeout());
+    bool is_open = co_await send_handshake(r);
+    upward up(r, link);
+    if (is_open)
+        up.begin();
+    auto& window = r.upstream.answer;
+    while (is_open && up.is_running()) {
+        window.start();
+        const auto error = co_await link.read(window.bytes(), r.upstream.pool->tunnel_timeout());
         if (error)
             break;
-        ok = co_await client.send(x.answer_in.view());
+        const auto bytes = window.bytes().view();
+        is_open = co_await r.client.send_body({&bytes, 1}, false);
     }
-    client.interrupt();
-    link.cancel();
-    co_await until_pumped{done, waiting};
-    x.via->discard(link);
+    co_await up.end();
+    r.upstream.pool->discard(link);
 }
 
 } // namespace headgate

@@ -1,5 +1,10 @@
 #include "gateway/request/upload.hpp"
 
+#include "gateway/http/chunk_writer.hpp"
+#include "gateway/request/request.hpp"
+#include "gateway/upstream/upstream.hpp"
+#include "gateway/worker.hpp"
+
 namespace headgate {
 
 namespace {
@@ -7,104 +12,90 @@ namespace {
 using http::body_kind;
 using http::http_error;
 
-// What framing a window of chunks anew can add: a line and an end for a chunk that began before the window, an end for
-// one that goes on after it, the last chunk. Every other chunk came with at least the framing it leaves with.
-constexpr std::size_t most_framing = 64;
-
 } // namespace
 
-void append_chunk(http::byte_buffer& out, std::string_view data)
+// Appends all that is left of the window, so that many tiny chunks leave in one send; with the last chunk when the body
+// ends there.
+http_error body_upload::append_ready_chunks(http::byte_buffer& out)
 {
-    if (data.empty())
-        return;
-    http::chunk_line line;
-    out.append(http::format_chunk_line(data.size(), line), data, http::chunk_data_end);
-}
-
-http_error append_ready_chunks(session& client, exchange& x, http::byte_buffer& out)
-{
-    while (!x.body_done) {
-        const auto piece = take_ready_body(x, client.limits().limits.body.bytes);
+    while (!r_.client.has_read_body()) {
+        const auto piece = r_.client.take_body();
         if (piece.error != http_error::none)
             return piece.error;
         if (piece.data.empty() && !piece.done)
             break;
-        append_chunk(out, piece.data);
+        http::append_chunk(out, piece.data);
         if (piece.done)
             out.append(http::last_chunk);
     }
     return http_error::none;
 }
 
-bool awaits_continue(const exchange& x)
+http_error body_upload::take_first(std::string_view& out)
 {
-    return x.framing.expects_continue && !x.body_done && x.in.size() <= x.body_at;
+    out = {};
+    if (r_.client.framing().body.kind == body_kind::chunked) {
+        auto& framed = r_.memory->first_body;
+        framed.clear();
+        const auto error = append_ready_chunks(framed);
+        out = framed.view();
+        return error;
+    }
+    const auto piece = r_.client.take_body();
+    out = piece.data; // straight from where it was read to
+    return piece.error;
 }
 
-task<bool> tell_to_continue(session& client, exchange& x)
+void body_upload::begin(upstream_connection& to)
 {
-    x.continue_sent = true;
-    const bool sent = co_await client.send("HTTP/1.1 100 Continue\r\n\r\n");
-    co_return sent;
+    is_running_ = true;
+    spawn(r_.worker.loop().get_executor(), run(to));
 }
 
-struct uploading::until_done
+task<> body_upload::run(upstream_connection& to)
 {
-    uploading& upload;
-    bool await_ready() const noexcept { return !upload.running_; }
-    void await_suspend(std::coroutine_handle<> waiting) noexcept { upload.waiting_ = waiting; }
-    void await_resume() const noexcept {}
-};
-
-void uploading::begin(session& client, exchange& x, upstream_connection& to)
-{
-    running_ = true;
-    start(run(client, x, to));
-}
-
-task<void> uploading::run(session& client, exchange& x, upstream_connection& to)
-{
-    auto& framed = x.upload_out;
-    if (x.framing.body.kind == body_kind::chunked)
-        framed.reserve(read_size + most_framing); // once, whatever pieces the body comes in
-    while (!x.body_done && !stopping_) {
-        const auto piece = co_await client.read_body(x);
+    auto& framed = r_.memory->upload;
+    const bool is_chunked = r_.client.framing().body.kind == body_kind::chunked;
+    while (!r_.client.has_read_body() && !is_stopping_) {
+        const auto piece = co_await r_.client.read_body();
         auto bytes = piece.data;
         auto error = piece.error;
-        if (error == http_error::none && x.framing.body.kind == body_kind::chunked) {
+        if (error == http_error::none && is_chunked) {
             framed.clear();
-            append_chunk(framed, piece.data);
+            http::append_chunk(framed, piece.data);
             if (piece.done)
                 framed.append(http::last_chunk);
-            error = append_ready_chunks(client, x, framed);
+            error = append_ready_chunks(framed);
             bytes = framed.view();
         }
         if (error != http_error::none) {
-            client_error_ = stopping_ ? http_error::none : error;
-            failed_ = true;
+            client_error_ = is_stopping_ ? http_error::none : error;
+            has_failed_ = true;
             to.cancel(); // a request that will never be whole needs no answer (A8, A13)
             break;
         }
-        if (stopping_)
+        if (is_stopping_)
             break;
-        const bool sent = co_await to.send(bytes, {}, x.via->idle_timeout());
-        if (!sent) { // it may have answered already and stopped listening: the answer decides
-            failed_ = true;
+        const bool is_sent = co_await to.send(bytes, {}, r_.upstream.pool->idle_timeout());
+        if (!is_sent) { // it may have answered already and stopped listening: the answer decides
+            has_failed_ = true;
             break;
         }
     }
-    failed_ = failed_ || !x.body_done;
-    running_ = false;
-    if (waiting_)
-        waiting_.resume();
+    has_failed_ = has_failed_ || !r_.client.has_read_body();
+    is_running_ = false;
+    ended_.notify();
 }
 
-task<http_error> uploading::interrupt(session& client, upstream_connection& to)
+task<http_error> body_upload::end(upstream_connection& to)
 {
-    stopping_ = true;
-    client.interrupt();
-    to.cancel();
-    co_await until_done{*this};
+    if (is_running_) {
+        is_stopping_ = true;
+        r_.client.stop_reading();
+        to.cancel();
+    }
+    while (is_running_)
+        co_await ended_.wait();
     co_return client_error_;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace redis = limiter::redis;
 
-// What a gateway that died held in flight is free again after this; one that lives renews it in time.
+// What a gateway that died held in flight is free again after this time; a gateway that lives renews it.
 constexpr std::chrono::seconds held_for{60};
 // /readyz tells of an error reply for so long. Not until a decision succeeds: a gateway that is not ready is asked
 // nothing.
@@ -54,17 +54,17 @@ std::shared_ptr<redis::link_source> make_links(worker& owner, const compiled_sha
         servers.push_back({server.host, server.port});
     if (url.shape == config::redis_url::topology::single)
         return std::make_shared<redis::single_link>(
-            std::make_shared<redis::link>(owner.sockets(), owner.names(), std::move(options), std::move(told)));
+            std::make_shared<redis::link>(owner.loop(), owner.names(), std::move(options), std::move(told)));
     if (url.shape == config::redis_url::topology::cluster)
         return std::make_shared<redis::cluster_links>(
-            owner.sockets(), owner.names(),
+            owner.loop(), owner.names(),
             redis::cluster_options{.seeds = std::move(servers), .node = std::move(options)}, std::move(told));
     redis::sentinel_options with{.sentinels = std::move(servers), .master = url.master, .server = std::move(options)};
     with.sentinel.timeout = with.server.connect_timeout;
     with.sentinel.connect_timeout = with.server.connect_timeout;
     with.sentinel.tls = with.server.tls;
     with.sentinel.tls_name = with.server.tls_name;
-    return std::make_shared<redis::sentinel_master>(owner.sockets(), owner.names(), std::move(with), std::move(told));
+    return std::make_shared<redis::sentinel_master>(owner.loop(), owner.names(), std::move(with), std::move(told));
 }
 
 std::uint64_t any_holder()
@@ -112,14 +112,14 @@ void shared_store::tell(redis::link::state state, std::string_view why)
     if (words.empty()) {
         health_.answers(name_, this);
         if (std::exchange(has_stood_, true))
-            came_back_ = worker_.sockets().turn_began();
+            came_back_ = worker_.loop().turn_began();
         spdlog::info("store {}: connected to {}", name_, config_.url.text);
     } else {
         fails(words, some_answer);
-        if (words != said_) // attempt after attempt fails for the same reason: said once
+        if (words != logged_words_) // attempt after attempt fails for the same reason: said once
             spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
     }
-    said_ = std::move(words);
+    logged_words_ = std::move(words);
     is_refused_ = false;
 }
 
@@ -130,7 +130,7 @@ void shared_store::fails(std::string why, bool some_answer)
 
 void shared_store::tick()
 {
-    const auto now = worker_.sockets().turn_began();
+    const auto now = worker_.loop().turn_began();
     if (is_refused_ && now - refused_ > refusals_matter_for) {
         is_refused_ = false;
         health_.answers(name_, this);
@@ -154,11 +154,11 @@ void shared_store::stop()
     health_.answers(name_, this);
 }
 
-void shared_store::failed(redis::trouble why)
+void shared_store::note_failure(redis::trouble why)
 {
     worker_.metrics().of_store(name_).failures.add();
     ++unlogged_;
-    const auto now = worker_.sockets().turn_began();
+    const auto now = worker_.loop().turn_began();
     if (why == redis::trouble::refused) {
         refused_ = now;
         if (!std::exchange(is_refused_, true))
@@ -176,11 +176,13 @@ void shared_store::failed(redis::trouble why)
 void shared_store::correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
                            std::span<const std::uint64_t> actual, limiter::time_point charged_at)
 {
-    start(correct_now(std::move(rules), as_charged.group, std::string(as_charged.key),
-                      {as_charged.costs.begin(), as_charged.costs.end()}, {actual.begin(), actual.end()}, charged_at));
+    std::vector<std::uint64_t> charged(as_charged.costs.begin(), as_charged.costs.end());
+    std::vector<std::uint64_t> corrected(actual.begin(), actual.end());
+    spawn(worker_.loop().get_executor(), correct_now(std::move(rules), as_charged.group, std::string(as_charged.key),
+                                                     std::move(charged), std::move(corrected), charged_at));
 }
 
-task<void> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void> rules,
+task<> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void> rules,
                                      const limiter::rule_group* group, std::string key,
                                      std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
                                      limiter::time_point charged_at)
@@ -190,22 +192,22 @@ task<void> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void
     const auto trouble = co_await store_.correct(*group, as_charged, actual, charged_at);
     if (trouble != redis::trouble::none) {
         worker_.metrics().of_store(name_).lost_corrections.add();
-        failed(trouble);
+        note_failure(trouble);
     }
 }
 
 void shared_store::renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key)
 {
-    start(renew_now(std::move(rules), &group, std::move(key)));
+    spawn(worker_.loop().get_executor(), renew_now(std::move(rules), &group, std::move(key)));
 }
 
-task<void> shared_store::renew_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
+task<> shared_store::renew_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
                                    std::string key)
 {
     const auto keep = shared_from_this();
     const auto trouble = co_await store_.renew(*group, key);
     if (trouble != redis::trouble::none)
-        failed(trouble);
+        note_failure(trouble);
 }
 
 } // namespace headgate

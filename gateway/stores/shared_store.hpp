@@ -26,15 +26,15 @@ public:
     const config::store_config& config() const { return config_; }
     limiter::redis::store& store() { return store_; }
 
-    // A question came to nothing: counted, and said in the log, once a second at the most.
-    void failed(limiter::redis::trouble why);
+    // A decision came to nothing: it is counted, and logged once per second at the most.
+    void note_failure(limiter::redis::trouble why);
 
-    // Corrects later what was charged, whoever still cares; `rules` keeps what the part points to.
+    // Settles a charge in the background; the request does not wait for it. `rules` keeps what the part points to.
     void correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
                  std::span<const std::uint64_t> actual, limiter::time_point charged_at);
     void renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key);
 
-    // Every now and then.
+    // Called by the worker, ten times per second.
     void tick();
 
     void stop();
@@ -42,16 +42,16 @@ public:
 private:
     void tell(limiter::redis::link::state state, std::string_view why);
     void fails(std::string why, bool some_answer = false);
-    task<void> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
+    task<> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
                            std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
                            limiter::time_point charged_at);
-    task<void> renew_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key);
+    task<> renew_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key);
 
     worker& worker_;
     std::string name_;
     config::store_config config_;
     store_health& health_;
-    std::string said_; // in the log, last
+    std::string logged_words_; // last
     limiter::redis::store store_;
     steady_time logged_{};
     std::uint64_t unlogged_ = 0;

@@ -1,13 +1,14 @@
 #include "gateway/upstream/server_addresses.hpp"
 
-#include "gateway/request/session.hpp"
-#include "gateway/request/watch_client.hpp"
+#include "gateway/request/client.hpp"
+#include "gateway/request/client_watch.hpp"
 #include "gateway/worker.hpp"
+#include "limiter/io/event.hpp"
 
+#include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <coroutine>
 
 namespace headgate {
 
@@ -20,32 +21,32 @@ constexpr std::chrono::seconds ask_again{5}; // at the earliest, after the last 
 } // namespace
 
 // A request that needs an address before there is one.
-class server_addresses::waiter final : private deadline
+class server_addresses::waiting_request final : public cancellable, private deadline
 {
 public:
-    waiter(server_addresses& of, deadline_list& within) : of_(of), within_(within) {}
-
-    bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> waiting)
+    waiting_request(server_addresses& of, deadline_list& within) : of_(of)
     {
-        waiting_ = waiting;
         of_.waiting_.push_back(this);
-        within_.arm(*this, std::chrono::steady_clock::now());
+        within.arm(*this, std::chrono::steady_clock::now());
     }
-    void await_resume() const noexcept {}
+    task<> wait()
+    {
+        while (is_waiting_)
+            co_await ended_.wait();
+    }
     bool timed_out() const { return timed_out_; }
 
-    // Goes on from the event loop. Its place in the list has been taken off.
-    void wake()
+    // It goes on from the event loop. Its place in the list has been taken off.
+    void end()
     {
+        is_waiting_ = false;
         disarm();
-        of_.worker_.sockets().resume_later(waiting_);
+        ended_.notify_later(of_.worker_.loop().get_executor());
     }
-    // The client has gone.
-    void cancel()
+    void cancel() override
     {
         if (std::erase(of_.waiting_, this) > 0)
-            wake();
+            end();
     }
 
 private:
@@ -56,9 +57,9 @@ private:
     }
 
     server_addresses& of_;
-    deadline_list& within_;
-    std::coroutine_handle<> waiting_;
+    bool is_waiting_ = true;
     bool timed_out_ = false;
+    event ended_;
 };
 
 server_addresses::server_addresses(worker& owner, const config::host_port& server) : worker_(owner), server_(server)
@@ -77,8 +78,8 @@ void server_addresses::refresh()
         return;
     asking_ = true;
     asked_ = now;
-    worker_.names().ask(server_.host, [self = weak_from_this(), &loop = worker_.sockets()](name_resolver::answer said) {
-        loop.post([self, said = std::move(said)] {
+    worker_.names().ask(server_.host, [self = weak_from_this(), &loop = worker_.loop()](name_resolver::answer said) {
+        asio::post(loop.context(), [self, said = std::move(said)] {
             if (const auto here = self.lock())
                 here->receive(said);
         });
@@ -107,14 +108,14 @@ const asio::ip::tcp::endpoint& server_addresses::next()
     return chosen;
 }
 
-task<http_error> server_addresses::until_known(session& client, deadline_list& within)
+task<http_error> server_addresses::until_known(client& from, deadline_list& within)
 {
     if (all_.empty())
         refresh();
     if (all_.empty() && asking_) {
-        waiter mine(*this, within);
-        watch_client watch(client, mine);
-        co_await mine;
+        waiting_request mine(*this, within);
+        const client_watch watch(from, mine);
+        co_await mine.wait();
         if (watch.client_is_gone())
             co_return http_error::client_gone;
         if (mine.timed_out())
@@ -132,7 +133,7 @@ void server_addresses::stop()
 void server_addresses::wake_all()
 {
     for (auto* each : std::exchange(waiting_, {}))
-        each->wake();
+        each->end();
 }
 
 } // namespace headgate

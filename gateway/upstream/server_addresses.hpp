@@ -4,9 +4,9 @@
 
 #include "config/model.hpp"
 #include "gateway/http/errors.hpp"
+#include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"
 #include "limiter/io/name_resolver.hpp"
-#include "limiter/io/task.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
@@ -16,7 +16,7 @@
 
 namespace headgate {
 
-class session;
+class client;
 class worker;
 
 class server_addresses : public std::enable_shared_from_this<server_addresses>
@@ -27,27 +27,27 @@ public:
     // Looks the name up, unless that was done in the last few seconds. Nothing to do for a literal address.
     void refresh();
     std::size_t count() const { return all_.size(); }
-    // They take turns.
-    const boost::asio::ip::tcp::endpoint& next();
+    // Returns one after the other, in turn.
+    const asio::ip::tcp::endpoint& next();
 
     // Waits for the first answer when there has been none yet. `none` when there are addresses.
-    task<http::http_error> until_known(session& client, deadline_list& within);
-    // Who waits is woken with an error.
+    task<http::http_error> until_known(client& from, deadline_list& within);
+    // Requests that wait for an address end with an error.
     void stop();
 
 private:
-    class waiter;
+    class waiting_request;
 
     void receive(const name_resolver::answer& said);
     void wake_all();
 
     worker& worker_;
     config::host_port server_;
-    std::vector<boost::asio::ip::tcp::endpoint> all_;
+    std::vector<asio::ip::tcp::endpoint> all_;
     std::size_t turn_ = 0;
     bool is_literal_ = false, asking_ = false, stopped_ = false;
     steady_time asked_{};
-    std::vector<waiter*> waiting_;
+    std::vector<waiting_request*> waiting_;
 };
 
 } // namespace headgate

@@ -1,6 +1,6 @@
-// Token bucket, leaky bucket and GCRA are one arithmetic: the moment at which the bucket will be empty again
-// (redis-cell's "theoretical arrival time"). One number a key, no timer, no drift. Only meter.cpp and usual.hpp include
-// this.
+// Token bucket, leaky bucket and GCRA share one arithmetic. The state is one number per key: the moment at which the
+// bucket will be empty (redis-cell calls it the theoretical arrival time). There is no timer, and nothing drifts. Only
+// meter.cpp, convert.cpp and fast_path.hpp include this.
 #pragma once
 
 #include "limiter/core/meter.hpp"
@@ -18,10 +18,10 @@ inline wide load(const_state s)
 }
 inline void store(state s, wide empty_at) { std::memcpy(s.data(), &empty_at, sizeof empty_at); }
 
-inline wide ticks(const meter& m, time_point t) { return wide{t.time_since_epoch().count()} * m.ticks_a_us; }
-inline wide ticks(const meter& m, std::uint64_t cost) { return static_cast<wide>(cost) * m.ticks_a_unit; }
+inline wide ticks(const meter& m, time_point t) { return wide{t.time_since_epoch().count()} * m.ticks_per_us; }
+inline wide ticks(const meter& m, std::uint64_t cost) { return static_cast<wide>(cost) * m.ticks_per_unit; }
 
-// Division of a non-negative number, quick where 64 bits are enough, as they nearly always are.
+// Divides a non-negative number. The usual case fits 64 bits, where division is cheap.
 inline std::uint64_t divide(wide value, std::uint64_t by)
 {
     if (static_cast<std::uint64_t>(value >> 64) == 0)
@@ -29,36 +29,38 @@ inline std::uint64_t divide(wide value, std::uint64_t by)
     const wide quotient = value / static_cast<wide>(by);
     return quotient > INT64_MAX ? std::uint64_t{INT64_MAX} : static_cast<std::uint64_t>(quotient);
 }
-// Rounded up: a client that waits this long must pass. What is farther away than time goes ends where time does.
+// Converts ticks to microseconds. Rounds up, so that a client that waits this long is admitted. Saturates at the
+// largest time.
 inline microseconds to_us(const meter& m, wide t)
 {
-    if (m.ticks_a_us == 1 && static_cast<std::uint64_t>(t >> 63) == 0)
+    if (m.ticks_per_us == 1 && static_cast<std::uint64_t>(t >> 63) == 0)
         return microseconds{static_cast<std::int64_t>(t)};
-    const auto us = divide(t + (m.ticks_a_us - 1), m.ticks_a_us);
+    const auto us = divide(t + (m.ticks_per_us - 1), m.ticks_per_us);
     return microseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(us, INT64_MAX))};
 }
 
-// Whole units in some ticks.
-inline std::uint64_t units_in(const meter& m, wide t) { return divide(t, m.ticks_a_unit); }
+// Returns how many whole units of cost fit in `t` ticks.
+inline std::uint64_t units_in(const meter& m, wide t) { return divide(t, m.ticks_per_unit); }
 inline std::uint64_t units_in(const meter& m, std::int64_t t)
 {
-    // The inverse is too small by one at the most and `t` below 2^63: the quotient is right, or one short.
+    // unit_inverse is at most one too small and `t` is below 2^63, so the quotient is exact or one too small.
     const auto ticks = static_cast<std::uint64_t>(t);
     const auto units = static_cast<std::uint64_t>(static_cast<unsigned_wide>(ticks) * m.unit_inverse >> 64);
-    return units + (ticks - units * m.ticks_a_unit >= m.ticks_a_unit);
+    return units + (ticks - units * m.ticks_per_unit >= m.ticks_per_unit);
 }
 inline microseconds to_us(const meter& m, std::int64_t t)
 {
-    const auto a_us = static_cast<std::int64_t>(m.ticks_a_us);
-    return microseconds{a_us == 1 ? t : (t + a_us - 1) / a_us};
+    const auto per_us = static_cast<std::int64_t>(m.ticks_per_us);
+    return microseconds{per_us == 1 ? t : (t + per_us - 1) / per_us};
 }
 
-// One text for two widths of number: Ticks holds every sum of the three arguments and the tolerance.
+// Judges `cost` with 64-bit or 128-bit ticks.
+// REQUIRES: Ticks holds every sum of the arguments and the tolerance.
 template <class Ticks>
 decision judge(const meter& m, Ticks at, Ticks stored, std::uint64_t cost)
 {
     const auto of = [&m](std::uint64_t units) {
-        return static_cast<Ticks>(units) * static_cast<Ticks>(m.ticks_a_unit);
+        return static_cast<Ticks>(units) * static_cast<Ticks>(m.ticks_per_unit);
     };
     const Ticks tolerance = static_cast<Ticks>(m.tolerance);
     const Ticks empty_at = std::max(at, stored);
@@ -72,7 +74,7 @@ decision judge(const meter& m, Ticks at, Ticks stored, std::uint64_t cost)
     if (!d.admitted) {
         d.retry_after = cost > m.limits.capacity ? never : to_us(m, earliest - at);
     } else if (m.limits.delay_after) {
-        // The shaper holds a request until what came before it has drained down to the part that may pass at once.
+        // A shaping rule delays a request until the bucket has drained to the part that passes without delay.
         const Ticks before = empty_at - at - of(std::min(*m.limits.delay_after, m.limits.capacity));
         if (cost > 0 && before > 0)
             d.delay = to_us(m, before);
@@ -80,7 +82,7 @@ decision judge(const meter& m, Ticks at, Ticks stored, std::uint64_t cost)
     return d;
 }
 
-// Nearly every rule, moment and cost fits 64 bits: half the work. Only buckets are narrow.
+// Returns whether the state, the time and the cost fit 64 bits, which halves the work. Nearly all do.
 inline bool fits_narrow(const meter& m, const_state s, time_point now, std::uint64_t cost)
 {
     return m.narrow && s[1] == 0 && s[0] >> 62 == 0 && now.time_since_epoch().count() >> 52 == 0 &&
@@ -88,7 +90,7 @@ inline bool fits_narrow(const meter& m, const_state s, time_point now, std::uint
 }
 inline std::int64_t narrow_ticks(const meter& m, time_point t)
 {
-    return t.time_since_epoch().count() * static_cast<std::int64_t>(m.ticks_a_us);
+    return t.time_since_epoch().count() * static_cast<std::int64_t>(m.ticks_per_us);
 }
 
 inline decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
@@ -116,7 +118,7 @@ inline std::uint64_t give_back(const meter& m, state s, time_point now, std::uin
     const wide empty_at = load(s);
     if (empty_at <= at)
         return 0;
-    const std::uint64_t used = units_in(m, empty_at - at + (m.ticks_a_unit - 1));
+    const std::uint64_t used = units_in(m, empty_at - at + (m.ticks_per_unit - 1));
     store(s, std::max(at, empty_at - ticks(m, cost)));
     return std::min(cost, used);
 }

@@ -6,7 +6,7 @@ namespace {
 
 using namespace std::chrono;
 
-// Midnight after the day, week or month that holds `day`.
+// Returns the midnight that ends the day, week or month that contains `day`.
 local_days next_boundary(calendar_unit unit, local_days day)
 {
     switch (unit) {

@@ -1,4 +1,5 @@
-// A reload never forgets and never forgives: what a key has used under the old rule counts under the new one.
+// Converts the counters of a key when its rule changes: what was used under the old rule counts under the new one, and
+// no quota is handed out.
 #include "limiter/core/bucket.hpp"
 #include "limiter/core/meter.hpp"
 #include "limiter/core/sliding_log.hpp"
@@ -8,11 +9,11 @@ namespace headgate::limiter {
 
 namespace {
 
-// An exact amount of use: tokens = parts / a_token.
+// An exact amount of use: tokens = parts / per_token.
 struct usage
 {
     wide parts = 0;
-    std::uint64_t a_token = 1;
+    std::uint64_t per_token = 1;
 };
 
 usage used(const meter& m, const_state s, time_point now)
@@ -33,11 +34,11 @@ usage used(const meter& m, const_state s, time_point now)
     case algorithm::concurrency:
         return {static_cast<wide>(s[0]), 1};
     default:
-        return {std::max<wide>(0, bucket::load(s) - bucket::ticks(m, now)), m.ticks_a_unit};
+        return {std::max<wide>(0, bucket::load(s) - bucket::ticks(m, now)), m.ticks_per_unit};
     }
 }
 
-// ceil(a * b / c), capped at `most`, for a * b that may not fit 128 bits.
+// Returns ceil(a * b / c), at most `most`, also where a * b does not fit 128 bits.
 wide scale_up(wide a, wide b, wide c, wide most)
 {
     const wide whole = a / c;
@@ -53,8 +54,8 @@ bool same_window(const rule& a, const rule& b)
     return a.period == b.period && a.calendar == b.calendar && a.align == b.align;
 }
 
-// The log keeps its records, as many of the newest as the new limit holds. What the others cost is dropped, or counts
-// with the oldest that is kept.
+// Copies the newest records, as many as the new limit holds. The cost of the older ones is dropped, or with carry::all
+// added to the oldest record that is kept.
 void copy_log(const meter& from, const_state old, const meter& to, state fresh, time_point now, carry how)
 {
     const sliding_log::ring log(old);
@@ -85,7 +86,8 @@ void copy_log(const meter& from, const_state old, const meter& to, state fresh, 
 void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now, carry how)
 {
     if (from.limits.kind == algorithm::concurrency || to.limits.kind == algorithm::concurrency) {
-        // Only requests that are really in flight will ever be released, and none of them holds a token.
+        // A request in flight is released when it ends, and holds no token. So only concurrency converts to
+        // concurrency.
         if (from.limits.kind == to.limits.kind)
             fresh[0] = old[0];
         else if (to.limits.kind != algorithm::concurrency)
@@ -97,26 +99,26 @@ void convert(const meter& from, const_state old, const meter& to, state fresh, t
     if (from.limits.kind == to.limits.kind && from.limits.kind == algorithm::sliding_window &&
         from.limits.period == to.limits.period) {
         auto c = sliding_window::at(from, old, now);
-        // The previous window stays whole: cut to the new limit, what has faded of it would count twice.
+        // The previous window is not cut to the new limit: the part of it that has faded would be subtracted twice.
         if (how == carry::up_to_limit)
             c.current = std::min(c.current, to.limits.count);
         return sliding_window::store(fresh, c);
     }
 
-    // The same kind of rule keeps the number used; another kind keeps the share of the limit.
-    const auto [parts, a_token] = used(from, old, now);
+    // Within a family of algorithms the number used is kept; between families the used share of the limit is kept.
+    const auto [parts, per_token] = used(from, old, now);
     const wide limit = static_cast<wide>(to.limits.limit());
     const wide most = how == carry::all ? static_cast<wide>(max_use) : limit;
     const wide in_old_units = same_family(from.limits, to.limits)
                                   ? parts
-                                  : scale_up(parts, limit, static_cast<wide>(from.limits.limit()), most * a_token);
+                                  : scale_up(parts, limit, static_cast<wide>(from.limits.limit()), most * per_token);
     if (in_old_units == 0)
         return;
     if (to.limits.is_bucket()) {
-        const wide level = scale_up(in_old_units, to.ticks_a_unit, a_token, most * to.ticks_a_unit);
+        const wide level = scale_up(in_old_units, to.ticks_per_unit, per_token, most * to.ticks_per_unit);
         return bucket::store(fresh, bucket::ticks(to, now) + level);
     }
-    const auto count = static_cast<std::uint64_t>(scale_up(in_old_units, 1, a_token, most));
+    const auto count = static_cast<std::uint64_t>(scale_up(in_old_units, 1, per_token, most));
     charge(to, fresh, now, count);
     if (to.limits.kind == algorithm::fixed_window && from.limits.kind == to.limits.kind &&
         same_window(from.limits, to.limits))

@@ -12,10 +12,10 @@ namespace headgate::limiter {
 
 namespace {
 
-// Nobody knows when a request in flight will end; this is what a client is told to wait before it asks again.
+// The end of a request in flight cannot be predicted; clients are told to retry after this long.
 constexpr microseconds concurrency_hint{1'000'000};
 
-// A cost above every limit is as good as any other: with it, sums stay within 64 bits.
+// Any cost above max_count exceeds every limit, so it can be capped: sums then stay within 64 bits.
 std::uint64_t bounded(std::uint64_t cost) { return std::min(cost, max_count + 1); }
 
 decision judge_concurrency(const meter& m, const_state s, std::uint64_t cost)
@@ -37,11 +37,11 @@ meter::meter(rule r) : limits(std::move(r))
         return;
     const auto period = static_cast<std::uint64_t>(limits.period.count());
     const auto common = std::gcd(limits.count, period);
-    ticks_a_us = limits.count / common;
-    ticks_a_unit = period / common;
-    tolerance = static_cast<wide>(limits.capacity) * ticks_a_unit;
-    unit_inverse = ~std::uint64_t{0} / ticks_a_unit;
-    narrow = ticks_a_us <= 512 && tolerance >> 61 == 0;
+    ticks_per_us = limits.count / common;
+    ticks_per_unit = period / common;
+    tolerance = static_cast<wide>(limits.capacity) * ticks_per_unit;
+    unit_inverse = ~std::uint64_t{0} / ticks_per_unit;
+    narrow = ticks_per_us <= 512 && tolerance >> 61 == 0;
 }
 
 std::size_t meter::words() const
@@ -91,13 +91,13 @@ decision judge_kind(const meter& m, const_state s, time_point now, std::uint64_t
 
 decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
 {
-    auto said = judge_kind(m, s, now, bounded(cost));
+    auto decided = judge_kind(m, s, now, bounded(cost));
     if (m.limits.unlimited) {
-        said.admitted = true;
-        said.retry_after = never;
-        said.delay = {};
+        decided.admitted = true;
+        decided.retry_after = never;
+        decided.delay = {};
     }
-    return said;
+    return decided;
 }
 
 void charge(const meter& m, state s, time_point now, std::uint64_t cost)

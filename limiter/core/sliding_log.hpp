@@ -1,6 +1,6 @@
-// The exact window: a ring of { when, cost } records and their sum. A call leaves exactly one period after it came.
-// Words: [0] head << 32 | size, [1] sum of the costs, then two words a record. Calls of one microsecond share a record.
-// Only meter.cpp and convert.cpp include this.
+// Sliding log: an exact window. A ring of { time, cost } records and the sum of their costs; a record leaves exactly
+// one period after its time. Words: [0] head << 32 | size, [1] sum of the costs, then two words per record. Charges of
+// the same microsecond share a record. Only meter.cpp and convert.cpp include this.
 #pragma once
 
 #include "limiter/core/meter.hpp"
@@ -10,7 +10,7 @@
 namespace headgate::limiter::sliding_log {
 
 inline constexpr std::size_t header_words = 2;
-inline constexpr std::size_t first_records = 4; // what a new key has room for
+inline constexpr std::size_t first_records = 4; // room of a new key
 
 template <class State>
 class ring
@@ -30,8 +30,8 @@ public:
         s_[1] -= cost(0);
         s_[0] = static_cast<std::uint64_t>(head) << 32 | (size() - 1);
     }
-    // Without room for a record the newest one takes the cost and the time: what it held stays a little longer, which
-    // never admits one too many.
+    // Adds a record. When the ring is full, the newest record takes the cost and the time: the cost it had stays longer
+    // than it should, which never admits too much.
     void push(std::int64_t t, std::uint64_t c)
     {
         s_[1] += c;
@@ -44,8 +44,8 @@ public:
         s_[slot(size()) + 1] = c;
         s_[0] += 1;
     }
-    // Takes `by` from record i; a record that falls to nothing goes, so that there are never more of them than the
-    // limit.
+    // Subtracts `by` from record i. Removes the record when nothing is left, so that there are never more records than
+    // the limit.
     void reduce(std::size_t i, std::uint64_t by)
     {
         s_[slot(i) + 1] -= by;
@@ -68,7 +68,7 @@ private:
     State s_;
 };
 
-// How many of the oldest records have left the window at `now`.
+// Returns how many of the oldest records have left the window at `now`.
 template <class State>
 std::size_t expired(const meter& m, const ring<State>& log, time_point now)
 {
@@ -95,7 +95,7 @@ inline decision judge(const meter& m, const_state s, time_point now, std::uint64
     if (gone < log.size())
         d.reset_after = std::max(d.reset_after, microseconds{log.when(log.size() - 1) + period - at});
     if (!d.admitted && cost <= limit) {
-        // Wait for just as many of the oldest as make room.
+        // Wait until enough of the oldest records have left.
         for (std::size_t i = gone; i < log.size() && used + cost > limit; ++i) {
             used -= log.cost(i);
             d.retry_after = microseconds{log.when(i) + period - at};
@@ -120,7 +120,8 @@ inline void charge(const meter& m, state s, time_point now, std::uint64_t cost)
         log.push(now.time_since_epoch().count(), cost);
 }
 
-// Keeps the newest calls, refused ones too, so that who hammers waits a period from the last one that fills the limit.
+// Keeps the newest requests, refused ones included: a client that keeps sending waits one period from the last request
+// that fills the limit.
 inline void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost)
 {
     drop_expired(m, s, now);
@@ -141,7 +142,7 @@ inline std::uint64_t give_back(const meter& m, state s, time_point charged_at, t
 {
     drop_expired(m, s, now);
     ring log(s);
-    // From the record it was charged to; records may have been merged, so the nearest one not later will do.
+    // Give back to the record that was charged. Records may have been merged, so use the nearest one that is not later.
     std::uint64_t given = 0;
     for (std::size_t i = log.size(); i > 0 && given < cost; --i) {
         if (log.when(i - 1) > charged_at.time_since_epoch().count())

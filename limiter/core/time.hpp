@@ -1,5 +1,4 @@
-// Time as the limiter sees it: whole microseconds since the Unix epoch, always handed in by the caller.
-// Nothing in limiter/core reads a clock.
+// Time in the limiter: whole microseconds since the Unix epoch. Always an argument: limiter/core never reads a clock.
 #pragma once
 
 #include <chrono>

@@ -10,7 +10,7 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
-// Reads big-endian numbers and never past the end.
+// Reads big-endian numbers, never past the end.
 class byte_reader
 {
 public:
@@ -64,7 +64,7 @@ bool read_header(byte_reader& in, tzif_header& out)
     return out.types > 0;
 }
 
-// [+-]hh[:mm[:ss]], as in a POSIX TZ string.
+// Reads [+-]hh[:mm[:ss]], as in a POSIX TZ string.
 bool read_clock(std::string_view& text, seconds& out)
 {
     std::int64_t sign = 1;
@@ -134,7 +134,7 @@ std::shared_ptr<const time_zone> time_zone::parse(std::string_view tzif)
         return nullptr;
     std::size_t width = 4;
     if (header.version >= '2') {
-        // The first block repeats the data in 32 bits for old readers; the second has it in 64.
+        // The first block has the data in 32 bits, for old readers; the second has it in 64 bits.
         in.skip(header.times * 5 + header.types * 6 + header.chars + header.leaps * 8 + header.std_flags +
                 header.utc_flags);
         if (in.failed() || !read_header(in, header))
@@ -171,7 +171,7 @@ std::shared_ptr<const time_zone> time_zone::parse(std::string_view tzif)
 
 bool time_zone::parse_footer(std::string_view text, yearly_rule& out)
 {
-    // POSIX counts offsets westwards: CET-1 is one hour ahead of UTC.
+    // POSIX offsets are positive west of UTC: CET-1 is one hour ahead of UTC.
     if (!skip_zone_name(text) || !read_clock(text, out.standard))
         return false;
     out.standard = -out.standard;
@@ -188,7 +188,7 @@ bool time_zone::parse_footer(std::string_view text, yearly_rule& out)
     }
     for (auto* date : {&out.starts, &out.ends}) {
         if (!text.starts_with(",M"))
-            return false; // day-of-year forms are not used by any zone of tzdata today
+            return false; // no zone of tzdata uses the day-of-year forms
         text.remove_prefix(2);
         date->time = std::chrono::hours{2};
         if (!read_small_number(text, 1, 12, date->month) || !text.starts_with("."))
@@ -242,7 +242,7 @@ sys_seconds time_zone::to_utc(std::chrono::local_seconds local) const
 {
     using namespace std::chrono;
     const sys_seconds as_utc{local.time_since_epoch()};
-    // No zone is more than a day from UTC and none changes twice within two: the offsets on both sides bracket it.
+    // No zone is more than a day from UTC, and no zone changes twice within two days: the offset is one of these two.
     const auto before = offset_at(as_utc - hours{24});
     const auto after = offset_at(as_utc + hours{24});
     const auto early = as_utc - std::max(before, after);
@@ -250,7 +250,7 @@ sys_seconds time_zone::to_utc(std::chrono::local_seconds local) const
     if (early + offset_at(early) == as_utc)
         return early;
     if (before <= after && late + offset_at(late) != as_utc) {
-        // The local time was skipped: find the jump between the two candidates.
+        // The local time was skipped: find the change of the offset between the two candidates.
         auto low = early, high = late;
         while (high - low > seconds{1}) {
             const auto middle = low + (high - low) / 2;

@@ -1,5 +1,5 @@
-// A time zone's offsets from UTC, read from the bytes of a TZif file (RFC 8536), so that "per day" can mean a day in
-// Paris. Pure: the caller finds and reads the file.
+// The offsets of a time zone from UTC, read from the bytes of a TZif file (RFC 8536), so that "per day" can mean a day
+// in Paris. Pure: the caller reads the file.
 #pragma once
 
 #include "limiter/core/time.hpp"
@@ -14,21 +14,21 @@ namespace headgate::limiter {
 class time_zone
 {
 public:
-    // UTC: the zone without a transition.
+    // Makes UTC, a zone without transitions.
     time_zone() = default;
 
-    // Null when the bytes are not a TZif file this parser understands.
+    // Returns null when the bytes are not a TZif file or use a feature that this parser does not know.
     static std::shared_ptr<const time_zone> parse(std::string_view tzif);
 
-    // What to add to UTC at `at` to get local time.
+    // Returns the offset to add to UTC at `at` to get local time.
     std::chrono::seconds offset_at(std::chrono::sys_seconds at) const;
 
-    // The first moment whose local time is `local` or later. A local time that daylight saving skips gives the moment
-    // of the jump; one that happens twice gives the earlier.
+    // Returns the first moment whose local time is `local` or later. For a local time that daylight saving skips: the
+    // moment of the change. For one that occurs twice: the earlier moment.
     std::chrono::sys_seconds to_utc(std::chrono::local_seconds local) const;
 
 private:
-    // Mm.w.d/time of a POSIX TZ footer: the w-th weekday d of month m (5 means the last), at `time` local.
+    // A date of a POSIX TZ footer, Mm.w.d/time: the w-th weekday d of month m (5: the last), at `time` local.
     struct rule_date
     {
         int month = 1;

@@ -1,9 +1,8 @@
-// The two windows. Only meter.cpp, convert.cpp and usual.hpp include this.
+// Fixed window and sliding window. Only meter.cpp, convert.cpp and fast_path.hpp include this.
 //
-// Fixed window: { end, used }. Keeping the end, not the start, makes the usual call one comparison: the calendar is
-// asked only when a new window begins. Sliding window of two counters: { start, previous, current }, estimate =
-// previous x (1 - elapsed/period) + current, compared without ever dividing. Time that runs backwards counts as no time
-// at all.
+// Fixed window: { end, used }. With the end in the state, most requests need one comparison; the calendar is
+// computed only when a new window begins. Sliding window of two counters: { start, previous, current }, estimate =
+// previous x (1 - elapsed/period) + current, compared without dividing. Time that runs backwards counts as no time.
 #pragma once
 
 #include "limiter/core/calendar.hpp"
@@ -50,20 +49,20 @@ inline void charge(const meter& m, state s, time_point now, std::uint64_t cost)
 
 inline void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost)
 {
-    // What a settled cost has overdrawn stays.
+    // Use beyond the limit, from a correction, stays.
     const auto used = is_over(s, now) ? 0 : s[1];
     fixed_window::charge(m, s, now, used < m.limits.count ? std::min(cost, m.limits.count - used) : 0);
 }
 
 inline std::uint64_t give_back(const meter& m, state s, time_point charged_at, time_point now, std::uint64_t cost)
 {
-    // What was charged in a window that is over is forgotten already.
+    // A charge of a window that has ended no longer counts.
     if (is_over(s, now) || us(window_end(m.limits, charged_at)) < static_cast<std::int64_t>(s[0]))
         return 0;
     const auto given = std::min(cost, s[1]);
     s[1] -= given;
     if (s[1] == 0)
-        s[0] = 0; // nobody has called: the next call may begin a window of its own
+        s[0] = 0; // unused: the next request may begin a new window
     return given;
 }
 
@@ -79,7 +78,7 @@ struct counters
 
 inline std::int64_t period(const meter& m) { return m.limits.period.count(); }
 
-// The counters as they stand at `now`.
+// Returns the counters at `now`.
 inline counters at(const meter& m, const_state s, time_point now)
 {
     counters c{static_cast<std::int64_t>(s[0]), s[1], s[2]};
@@ -99,13 +98,13 @@ inline void store(state s, const counters& c)
 }
 inline std::int64_t elapsed(const counters& c, time_point now) { return std::max<std::int64_t>(0, us(now) - c.start); }
 
-// The estimate times the period: a whole number.
+// Returns the estimate times the period, which is a whole number.
 inline wide estimate(const meter& m, const counters& c, time_point now)
 {
     return static_cast<wide>(c.previous) * (period(m) - elapsed(c, now)) + static_cast<wide>(c.current) * period(m);
 }
 
-// How far into a window the part `counted` of its predecessor has faded to `room`.
+// Returns how far into a window the use `counted` of the previous window has faded to `room`.
 inline std::int64_t fades_at(const meter& m, std::uint64_t counted, std::uint64_t room)
 {
     return period(m) - static_cast<std::int64_t>(static_cast<wide>(room) * period(m) / static_cast<wide>(counted));
@@ -116,7 +115,7 @@ inline microseconds wait(const meter& m, const counters& c, time_point now, std:
     const std::uint64_t limit = m.limits.count;
     if (cost > limit)
         return never;
-    if (c.current + cost <= limit) // then it is the previous window that is in the way
+    if (c.current + cost <= limit) // only the previous window is in the way
         return microseconds{c.start + fades_at(m, c.previous, limit - c.current - cost) - us(now)};
     return microseconds{c.start + period(m) + fades_at(m, c.current, limit - cost) - us(now)};
 }
@@ -166,18 +165,18 @@ inline std::uint64_t give_back(const meter& m, state s, time_point charged_at, t
     return given;
 }
 
-// Takes from the current window, then from what still counts of the previous one.
+// Gives back from the current window first, then from what still counts of the previous one.
 inline std::uint64_t grant(const meter& m, state s, time_point now, std::uint64_t n)
 {
     auto c = at(m, s, now);
     const auto from_current = std::min(n, c.current);
     c.current -= from_current;
-    const wide counts = period(m) - elapsed(c, now); // of each call of the previous window, in parts of the period
+    const wide counts = period(m) - elapsed(c, now); // weight of the previous window, in parts of the period
     const wide still = static_cast<wide>(c.previous) * counts;
-    const wide asked = std::min(static_cast<wide>(n - from_current) * period(m), still);
-    c.previous -= static_cast<std::uint64_t>((asked + counts - 1) / counts);
+    const wide freed = std::min(static_cast<wide>(n - from_current) * period(m), still);
+    c.previous -= static_cast<std::uint64_t>((freed + counts - 1) / counts);
     store(s, c);
-    return from_current + static_cast<std::uint64_t>((asked + period(m) - 1) / period(m));
+    return from_current + static_cast<std::uint64_t>((freed + period(m) - 1) / period(m));
 }
 
 } // namespace sliding_window

@@ -1,9 +1,9 @@
-// Deadlines without a timer a request: one list a length of time, in the order they were armed, so that only the front
-// of each list is ever looked at. Swept by the worker's one coarse timer. Intrusive; arming and disarming are a few
-// stores.
+// Deadlines without a timer per request: one intrusive list per length of time, in the order of arming, so that only
+// the front of each list is ever looked at. One coarse timer per worker sweeps the lists. Arming and disarming are a
+// few stores.
 #pragma once
 
-#include "limiter/io/timer.hpp"
+#include "limiter/io/asio.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,7 @@
 #include "limiter/io/event_loop.hpp"
 
+#include <boost/asio/post.hpp>
+
 namespace headgate {
 
 namespace {
@@ -11,13 +13,13 @@ constexpr std::size_t clients_per_turn = 32; // then upstreams are asked again
 void event_loop::run()
 {
     for (;;) {
-        if (work())
-            continue;
-        turn_began_.reset(); // there will be a wait
-        if (context_.run_one() == 0 && clients_.empty())
-            break;
+        if (clients_.empty()) {
+            context_.restart(); // a poll that finds no work stops the context
+            if (context_.run_one() == 0)
+                break;
+        }
+        work();
     }
-    end_turn();
 }
 
 void event_loop::turn(std::chrono::nanoseconds at_most)
@@ -29,13 +31,15 @@ void event_loop::turn(std::chrono::nanoseconds at_most)
     work();
 }
 
-bool event_loop::work()
+void event_loop::work()
 {
-    turn_began_.reset();
+    context_.restart();
+    // As a handler of Asio's: what it allocates and starts takes the short way only inside of one.
+    if (!clients_.empty())
+        asio::post(context_, [this] { run_clients(); });
     context_.poll();
-    run_clients();
     end_turn();
-    return !clients_.empty();
+    turn_began_.reset(); // what the wait for the next turn runs belongs to that turn
 }
 
 void event_loop::run_clients()

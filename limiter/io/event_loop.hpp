@@ -7,7 +7,9 @@
 #include "limiter/io/asio.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/execution.hpp>
+#include <boost/asio/post.hpp>
 
 #include <chrono>
 #include <deque>
@@ -65,6 +67,9 @@ public:
     executor get_executor() { return context_.get_executor(); }
     client_executor clients() { return client_executor(*this); }
 
+    // co_await loop.let_clients_go_first(): goes on behind the clients that wait.
+    auto let_clients_go_first() { return asio::post(asio::bind_executor(clients(), asio::deferred)); }
+
     // Runs until no coroutine and no operation is left.
     void run();
     // One turn; waits for something to happen, for `at_most`.
@@ -83,8 +88,8 @@ public:
     void forget(turn_end& gone);
 
 private:
-    // What is ready, then some clients, then the end of the turn. Whether something is left to do at once.
-    bool work();
+    // Some clients, all else that is ready, then the end of the turn.
+    void work();
     void run_clients();
     void end_turn();
 

@@ -1,5 +1,5 @@
-// A pipe between two sockets: bytes that nobody has to look at pass through it inside the kernel and are never copied
-// into the process (tcp_socket::read_now and send_now). Filled when it is empty, emptied before it is filled again.
+// A pipe between two sockets (splice): bytes pass through it inside the kernel and are never copied into the process.
+// It is filled only when it is empty.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,8 @@ private:
     std::size_t held_ = 0;
 };
 
-// Those of one worker. What a pipe holds is the kernel's memory, so there are only so many; who gets none copies.
+// The pipes of one worker. They hold memory of the kernel, so their number is bounded; without a pipe, bytes are
+// copied.
 class pipe_pool
 {
 public:
@@ -48,7 +49,8 @@ public:
     kernel_pipe take();
     // One that holds something is closed, and what it holds is lost.
     void give_back(kernel_pipe pipe);
-    // The kernel, or whoever guards its calls, does not let bytes pass through pipes: from now on there are none.
+    // To be called when the kernel, or a filter of its calls, does not allow splicing: no pipe is given out from now
+    // on.
     void give_up() { most_ = 0; }
 
 private:
@@ -56,7 +58,7 @@ private:
     std::size_t taken_ = 0, most_ = most;
 };
 
-// In this thread: to write to a pipe or a socket that nobody reads is an error of the call, not the end of the process.
+// Makes writing to a pipe or socket that is closed at the other end an error in this thread, not a SIGPIPE.
 void block_broken_pipes();
 
 } // namespace headgate

@@ -1,14 +1,14 @@
 #include "limiter/io/name_resolver.hpp"
 
+#include "limiter/io/asio.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include <algorithm>
-#include <condition_variable>
-#include <cstring>
-#include <deque>
+#include <cstdint>
+#include <map>
 #include <mutex>
-#include <netdb.h>
-#include <sys/socket.h>
 #include <thread>
 #include <utility>
 
@@ -16,81 +16,72 @@ namespace headgate {
 
 namespace {
 
-name_resolver::answer look_up(const std::string& host)
+using resolver = asio::ip::basic_resolver<asio::ip::tcp, executor>;
+
+// Runs from the first question to the end of the process. Never destroyed: that would wait for name servers.
+asio::io_context& names_context()
 {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const int status = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-    if (status != 0)
-        return {{}, ::gai_strerror(status)};
+    static auto* const context = [] {
+        auto* const made = new asio::io_context;
+        std::thread([made] {
+            const auto work = asio::make_work_guard(*made);
+            made->run();
+        }).detach();
+        return made;
+    }();
+    return *context;
+}
+
+name_resolver::answer to_answer(error_code error, const resolver::results_type& found)
+{
     name_resolver::answer out;
-    for (const auto* each = found; each; each = each->ai_next) {
-        boost::asio::ip::tcp::endpoint endpoint;
-        if (each->ai_addrlen > endpoint.capacity())
-            continue;
-        endpoint.resize(each->ai_addrlen);
-        std::memcpy(endpoint.data(), each->ai_addr, each->ai_addrlen);
-        if (std::find(out.addresses.begin(), out.addresses.end(), endpoint.address()) == out.addresses.end())
-            out.addresses.push_back(endpoint.address());
+    for (const auto& each : found) {
+        const auto address = each.endpoint().address();
+        if (std::find(out.addresses.begin(), out.addresses.end(), address) == out.addresses.end())
+            out.addresses.push_back(address);
     }
-    ::freeaddrinfo(found);
     if (out.addresses.empty())
-        out.error = "no address";
+        out.error = error ? error.message() : "no address";
     return out;
 }
 
 } // namespace
 
-// Shared with the thread, which may outlive the resolver by one lookup.
+// Shared with the lookups that are under way, which may end after the name_resolver is gone.
 struct name_resolver::state
 {
-    struct question
-    {
-        std::string host;
-        std::function<void(answer)> receive;
-    };
     std::mutex lock;
-    std::condition_variable changed;
-    std::deque<question> questions;
-    bool running = false, stopped = false;
+    std::map<std::uint64_t, std::function<void(answer)>> receivers; // by question; emptied at the end
+    std::uint64_t last_question = 0;
 };
 
 name_resolver::name_resolver() : state_(std::make_shared<state>()) {}
 
 name_resolver::~name_resolver()
 {
-    std::lock_guard guard(state_->lock);
-    state_->stopped = true;
-    state_->questions.clear();
-    state_->changed.notify_all();
+    const std::lock_guard guard(state_->lock);
+    state_->receivers.clear();
 }
 
 void name_resolver::ask(std::string host, std::function<void(answer)> receive)
 {
-    std::lock_guard guard(state_->lock);
-    state_->questions.push_back({std::move(host), std::move(receive)});
-    if (!std::exchange(state_->running, true))
-        std::thread(run, state_).detach();
-    state_->changed.notify_all();
-}
-
-void name_resolver::run(const std::shared_ptr<state>& shared)
-{
-    std::unique_lock guard(shared->lock);
-    for (;;) {
-        shared->changed.wait(guard, [&] { return shared->stopped || !shared->questions.empty(); });
-        if (shared->stopped)
-            return;
-        const auto asked = std::move(shared->questions.front());
-        shared->questions.pop_front();
-        guard.unlock();
-        auto found = look_up(asked.host);
-        guard.lock();
-        // Under the lock: the resolver cannot go while somebody is told.
-        if (!shared->stopped)
-            asked.receive(std::move(found));
+    std::uint64_t question = 0;
+    {
+        const std::lock_guard guard(state_->lock);
+        question = ++state_->last_question;
+        state_->receivers.emplace(question, std::move(receive));
     }
+    // On the resolver's thread from the beginning: Asio forgets the lookups of a resolver that is destroyed.
+    asio::post(names_context(), [shared = state_, question, host = std::move(host)] {
+        auto lookup = std::make_shared<resolver>(names_context());
+        lookup->async_resolve(host, "", [shared, question, lookup](error_code error, resolver::results_type found) {
+            auto answered = to_answer(error, found);
+            // Under the lock: the name_resolver cannot be destroyed during the call.
+            const std::lock_guard guard(shared->lock);
+            if (const auto receiver = shared->receivers.extract(question))
+                receiver.mapped()(std::move(answered));
+        });
+    });
 }
 
 } // namespace headgate

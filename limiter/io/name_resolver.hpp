@@ -1,5 +1,5 @@
-// Names to addresses, away from the workers: getaddrinfo blocks for as long as the name servers take to answer. One
-// thread a resolver, started by the first question; questions are answered in their order.
+// Host names to addresses without blocking the event loop: getaddrinfo waits for name servers. One thread for the whole
+// process runs Asio's resolver. It is never joined, so a name server that does not answer cannot delay the exit.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -21,17 +21,17 @@ public:
     };
 
     name_resolver();
-    // Does not wait for the name servers: what they say later is dropped.
+    // Does not wait for name servers: their late answers are dropped.
     ~name_resolver();
     name_resolver(const name_resolver&) = delete;
     name_resolver& operator=(const name_resolver&) = delete;
 
-    // `receive` is called once, on the resolver's thread, and must be short; never after the resolver has gone.
+    // Calls `receive` once, on the resolver's thread, unless the name_resolver is destroyed before. `receive` must be
+    // short, must not throw, and must not call this object.
     void ask(std::string host, std::function<void(answer)> receive);
 
 private:
     struct state;
-    static void run(const std::shared_ptr<state>& shared);
     std::shared_ptr<state> state_;
 };
 

@@ -1,32 +1,38 @@
-// A deadline that ends what a socket waits for and remembers that it did. Reading and writing at once take one each.
+// A deadline that ends what a socket waits for, and remembers that it did. Reading and writing at once take one each.
 #pragma once
 
+#include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"
-#include "limiter/io/reactor.hpp"
+#include "limiter/io/event_loop.hpp"
+
+#include <boost/asio/basic_socket.hpp>
 
 namespace headgate {
 
 class socket_deadline final : public deadline
 {
 public:
-    explicit socket_deadline(tcp_socket& of) : socket_(of) {}
+    using socket = asio::basic_socket<asio::generic::stream_protocol, executor>; // beneath whatever stream
+
+    socket_deadline(event_loop& in, socket& of) : loop_(in), socket_(of) {}
 
     void arm(deadline_list& within)
     {
         expired_ = false;
-        within.arm(*this, socket_.turn_began());
+        within.arm(*this, loop_.turn_began());
     }
     bool expired() const { return expired_; }
-    void forget() { expired_ = false; }
 
 private:
     void on_deadline() override
     {
         expired_ = true;
-        socket_.cancel();
+        error_code ignored;
+        socket_.cancel(ignored);
     }
 
-    tcp_socket& socket_;
+    event_loop& loop_;
+    socket& socket_;
     bool expired_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Keys of any length, made to fit an entry: a long one is replaced by its SHA-256. Anything that already looks like
-// such a replacement is replaced too, so that no client can write another key's digest.
+// A key of any length, bounded to fit an entry: a long key is replaced by its SHA-256. A key that looks like such a
+// replacement is replaced too, so that no client can name the entry of another key by its digest.
 #pragma once
 
 #include "limiter/memory/key_table.hpp"
@@ -20,7 +20,7 @@ public:
     bounded_key(const bounded_key&) = delete;
     bounded_key& operator=(const bounded_key&) = delete;
 
-    // True for a key that is kept as it is.
+    // Returns whether the key is kept as it is.
     static bool fits(std::string_view key) { return key.size() <= max_key_bytes && !key.starts_with(mark); }
 
     void set(std::string_view key)

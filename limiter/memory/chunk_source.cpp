@@ -20,8 +20,7 @@ std::uint64_t* chunk_source::take()
         if (!pages_.back())
             throw std::bad_alloc();
         if (huge_)
-            ::madvise(pages_.back().get(), bytes,
-                      MADV_HUGEPAGE); // where the kernel will not, it is memory all the same
+            ::madvise(pages_.back().get(), bytes, MADV_HUGEPAGE); // a hint; the memory is usable without it
         next_ = static_cast<std::byte*>(pages_.back().get());
         left_ = bytes;
     }

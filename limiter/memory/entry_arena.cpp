@@ -6,16 +6,16 @@ bool entry_arena::add_chunk(std::size_t units, made_of memory, std::size_t& inde
 {
     if (bytes_ + units * 8 > bound(limit_))
         return false;
-    if (empty_chunks_.empty()) {
-        empty_chunks_.push_back(chunks_.size());
+    if (unused_.empty()) {
+        unused_.push_back(chunks_.size());
         chunks_.emplace_back();
     }
-    index = empty_chunks_.back();
-    empty_chunks_.pop_back();
+    index = unused_.back();
+    unused_.pop_back();
     auto& added = chunks_[index];
     if (memory == made_of::own_memory)
-        added.alone = std::make_unique_for_overwrite<std::uint64_t[]>(units);
-    added.units = memory == made_of::own_memory ? added.alone.get() : source_->take();
+        added.own = std::make_unique_for_overwrite<std::uint64_t[]>(units);
+    added.units = memory == made_of::own_memory ? added.own.get() : source_->take();
     bytes_ += units * 8;
     return true;
 }
@@ -26,7 +26,7 @@ void entry_arena::put_free(ref block, std::size_t units)
     free_[units] = block;
 }
 
-// An exact block, or a larger one cut in two.
+// Takes a free block of the exact size, or splits a larger one.
 entry_arena::ref entry_arena::take_free(std::size_t units)
 {
     for (std::size_t size = units; size <= largest_small; ++size) {
@@ -69,9 +69,9 @@ void entry_arena::release(ref block, std::size_t units)
     if (units <= largest_small)
         return put_free(block, units);
     const std::size_t index = block / chunk_units;
-    chunks_[index].alone.reset();
+    chunks_[index].own.reset();
     bytes_ -= units * 8;
-    empty_chunks_.push_back(index);
+    unused_.push_back(index);
 }
 
 } // namespace headgate::limiter

@@ -1,6 +1,6 @@
-// Memory for the entries of one shard: blocks of 8-byte units cut from 64 KiB chunks, reused by exact size. Large
-// blocks (long sliding logs) stand alone. Never takes more than its limit; a block is named by 32 bits instead of a
-// pointer.
+// The memory for the entries of one shard: blocks of 8-byte units cut from 64 KiB chunks and reused by exact size.
+// Large blocks (long sliding logs) are allocated alone. The arena never exceeds its limit. A block is named by 32 bits
+// instead of a pointer.
 #pragma once
 
 #include "limiter/memory/chunk_source.hpp"
@@ -19,15 +19,15 @@ public:
     using ref = std::uint32_t; // 0 is no block
 
     static constexpr std::size_t chunk_units = chunk_source::chunk_bytes / 8;
-    static constexpr std::size_t largest_small = 128; // units; anything larger is a block of its own
+    static constexpr std::size_t largest_small = 128; // units; larger blocks are allocated alone
 
-    // What `bytes` of blocks may really occupy: the last chunk may be partly empty.
+    // Returns the memory that `bytes` of blocks may occupy: the last chunk may be partly empty.
     static constexpr std::size_t bound(std::size_t bytes) { return bytes + (chunk_units + largest_small) * 8; }
 
     void attach(chunk_source& source) { source_ = &source; }
     void set_limit(std::size_t bytes) { limit_ = bytes; }
 
-    // 0 when the limit is reached and no free block fits.
+    // Returns 0 when the limit is reached and no free block fits.
     ref allocate(std::size_t units);
     void release(ref block, std::size_t units);
 
@@ -39,7 +39,7 @@ private:
     struct chunk
     {
         std::uint64_t* units = nullptr;
-        std::unique_ptr<std::uint64_t[]> alone; // a large block's own memory
+        std::unique_ptr<std::uint64_t[]> own; // the memory of a large block
     };
     enum class made_of
     {
@@ -52,10 +52,10 @@ private:
 
     std::vector<chunk> chunks_ = std::vector<chunk>(1); // chunk 0 is never used, so that no block is named 0
     chunk_source* source_ = nullptr;
-    std::vector<std::size_t> empty_chunks_;
+    std::vector<std::size_t> unused_;
     std::array<ref, largest_small + 1> free_{};
     ref next_ = 0;
-    std::size_t left_ = 0; // units behind next_ in the newest chunk
+    std::size_t left_ = 0; // free units at next_ in the newest chunk
     std::size_t bytes_ = 0;
     std::size_t limit_ = 0;
 };

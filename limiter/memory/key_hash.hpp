@@ -1,9 +1,9 @@
-// The hash of a key, with a secret of the process: nobody can choose keys that collide.
+// The hash of a key, with a secret of the process, so that no client can choose keys that collide.
 //
-// Multilinear over the text's words with secret factors of 128 bits, of which the upper 64 bits of the sum count: two
-// different keys chosen without knowing the factors meet with probability 2^-64 (it is strongly universal). The words
-// do not wait for each other, so a short key costs a third of what SipHash takes. A last folded multiplication keeps
-// the difference of two keys from showing in the difference of their hashes.
+// It is multilinear over the words of the text with secret factors of 128 bits; the upper 64 bits of the sum count. It
+// is strongly universal: two different keys, chosen without knowing the factors, collide with probability 2^-64. The
+// words are multiplied independently, so a short key costs a third of SipHash. A last folded multiplication hides the
+// difference of two keys in the difference of their hashes.
 #pragma once
 
 #include "limiter/siphash.hpp"
@@ -16,7 +16,7 @@
 
 namespace headgate::limiter {
 
-inline constexpr std::size_t max_key_bytes = 200; // longer keys are digested before they come here
+inline constexpr std::size_t max_key_bytes = 200; // bounded_key replaces longer keys
 
 class key_hash
 {
@@ -29,7 +29,8 @@ public:
         fold_ = siphash(secret, 1, "fold") | 1;
     }
 
-    // At most max_key_bytes. `domain` keeps equal texts of different groups apart.
+    // Returns the hash of `text`. `domain` separates equal texts of different groups.
+    // REQUIRES: text.size() <= max_key_bytes.
     std::uint64_t operator()(std::uint32_t domain, std::string_view text) const
     {
         const auto n = text.size();
@@ -39,7 +40,7 @@ public:
             std::size_t i = 0;
             for (; i + 8 < n; i += 8)
                 sum += factors_[2 + i / 8] * read<std::uint64_t>(from + i);
-            sum += factors_[2 + i / 8] * read<std::uint64_t>(from + n - 8); // some bytes for the second time
+            sum += factors_[2 + i / 8] * read<std::uint64_t>(from + n - 8); // overlaps the word before
         } else if (n >= 4) {
             sum += factors_[2] * (std::uint64_t{read<std::uint32_t>(from)} << 32 | read<std::uint32_t>(from + n - 4));
         } else if (n > 0) {

@@ -9,12 +9,12 @@ namespace headgate::limiter {
 namespace {
 
 constexpr std::size_t first_lines = 8;
-constexpr std::size_t swept_a_new_key = 2;   // keeps the table near the number of live keys
-constexpr std::size_t swept_when_full = 256; // bounds what one new key may have to wait for
+constexpr std::size_t swept_per_insert = 2;  // keeps the table near the number of live keys
+constexpr std::size_t swept_when_full = 256; // bounds the work of one insert
 constexpr std::size_t header_units = 1;
 static_assert(sizeof(entry_header) == 8);
 
-// At most three quarters full.
+// Keeps the index at most three quarters full.
 constexpr std::size_t lines_for(std::size_t keys) { return (keys + keys / 3) / 8 + 1; }
 
 } // namespace
@@ -129,12 +129,12 @@ void key_table::grow_index()
         }
     }
     hand_ = 0;
-    earliest_this_round_ = earliest_; // the hand starts anew; what it had seen still bounds the rest
+    earliest_this_round_ = earliest_; // the hand restarts; the bound of the round before still holds
 }
 
 bool key_table::make_room(time_point now)
 {
-    sweep(swept_a_new_key, now);
+    sweep(swept_per_insert, now);
     if (size_ < max_keys_)
         return true;
     if (now >= earliest_)
@@ -172,8 +172,8 @@ void key_table::erase(slot s)
     close_gap(s);
 }
 
-// Nobody may be kept behind a line that has room: whoever passed the gap's line, because it was full, moves up into it,
-// which leaves a gap in turn.
+// Keeps the invariant that no key is behind a line that has room: a key that had passed the line of the gap because it
+// was full moves into the gap, which leaves a gap in turn.
 void key_table::close_gap(slot gap)
 {
     for (bool was_full = !lines_[gap / line::width].has_room(); was_full;) {
@@ -192,7 +192,7 @@ void key_table::close_gap(slot gap)
         if (mover == none)
             break;
         was_full = !lines_[from].has_room();
-        if (gap < hand_ && mover >= hand_) // it moves behind the hand unseen
+        if (gap < hand_ && mover >= hand_) // it moves to a slot that the hand has already passed
             note_recovery(at(mover).recovered_at());
         set(gap, tag_at(mover), block_at(mover));
         gap = mover;
@@ -238,7 +238,7 @@ std::size_t key_table::sweep(std::size_t budget, time_point now)
             const auto e = at(hand_);
             const auto when = e.recovered_at();
             if (when <= now && (e.header->flags & entry_header::pinned) == 0) {
-                erase(hand_); // another entry may have moved into the slot: look at it again
+                erase(hand_); // another entry may have moved into the slot: check it again
                 ++gone;
                 continue;
             }

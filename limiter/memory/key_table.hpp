@@ -1,15 +1,14 @@
 // The keys of one shard: a hash index of 8-byte slots over entries in an arena. Not thread-safe; the shard's lock
 // guards it.
 //
-// Slots stand in lines of eight, a cache line each, and a key is in the first line from its home on that had room. All
-// eight are compared at once: which of them it is costs no branch, and a branch that cannot be foreseen costs more than
-// the comparing.
+// Slots are in lines of eight, one cache line each. A key is in the first line with room, counted from its home line.
+// All eight slots of a line are compared at once, without a branch that could be mispredicted.
 //
-// An entry is one block: header (8 bytes), the group's state words, one more word when the key is blocked, the key's
-// text. Invariants:
-//  - there are never more than `max_keys` entries, nor more bytes than `bound(...)`;
-//  - an entry leaves only when it is fully recovered, or by an operator's or the caller's explicit erase;
-//  - entries do not move when others come and go: a pointer to their words stays good until they are resized or erased.
+// An entry is one block: header (8 bytes), the state words of the group, one more word when the key is blocked, the
+// text of the key. Invariants:
+// - there are never more than `max_keys` entries, nor more bytes than `bound(...)`;
+// - an entry is erased only when it is fully recovered, or explicitly by an operator or the caller;
+// - entries do not move when others come and go: a pointer to their words is valid until they are resized or erased.
 #pragma once
 
 #include "limiter/memory/entry_arena.hpp"
@@ -35,14 +34,14 @@ struct entry_header
 {
     std::uint32_t group; // rule_group::id
     std::uint16_t key_bytes;
-    std::uint8_t level; // growth of its sliding logs
+    std::uint8_t level; // growth level of its sliding logs
     std::uint8_t flags;
 
-    static constexpr std::uint8_t blocked = 1; // the word behind the state says until when
-    static constexpr std::uint8_t pinned = 2;  // in use by a running take: not to be evicted
+    static constexpr std::uint8_t blocked = 1; // the word after the state is the end of the block
+    static constexpr std::uint8_t pinned = 2;  // in use by a running take; must not be evicted
 };
 
-// For texts of some words, where a call to memcmp costs more than comparing.
+// Compares texts of a few words, for which a call to memcmp costs more than the comparison.
 inline bool same_text(const char* a, const char* b, std::size_t n)
 {
     const auto word = [](const char* at) {
@@ -56,7 +55,7 @@ inline bool same_text(const char* a, const char* b, std::size_t n)
         if (word(a + i) != word(b + i))
             return false;
     }
-    return word(a + n - 8) == word(b + n - 8); // the last eight, some of them for the second time
+    return word(a + n - 8) == word(b + n - 8); // overlaps the word before
 }
 
 class key_table
@@ -85,25 +84,25 @@ public:
         arena_.attach(memory);
     }
     void set_limits(std::size_t max_keys, std::size_t entry_bytes);
-    static std::size_t entry_bytes(const rule_group& group); // the most one entry of the group can take
+    static std::size_t entry_bytes(const rule_group& group); // the largest entry of the group
     static std::size_t bound(std::size_t max_keys, std::size_t entry_bytes);
 
     slot find(std::uint32_t tag, const group_lineage& lineage, std::string_view key) const;
-    // Without the lock: what it reads may be of an index that has just been replaced, which does no harm.
+    // Prefetches the home line. Needs no lock: reading an index that was just replaced does no harm.
     void prefetch(std::uint32_t tag) const
     {
         const auto* lines = seen_lines_.load(std::memory_order_relaxed);
         __builtin_prefetch(lines + (tag * seen_count_.load(std::memory_order_relaxed) >> 32));
     }
-    // The usual case of `find`: the entry of a key whose rules are those of `group`, and who is not blocked. Null when
-    // there is none; `find` knows why.
+    // The fast path of `find`: returns the entry of a key that is decided by exactly `group` and is not blocked.
+    // Returns null in all other cases; `find` handles those.
     entry_header* find_plain(std::uint32_t tag, const rule_group& group, std::string_view key) const
     {
         for (std::size_t n = home(tag);; n = next_line(n)) {
             const auto& in = lines_[n];
             for (auto places = in.tagged(tag); places != 0; places &= places - 1) {
                 auto* units = arena_.at(in.blocks[std::countr_zero(places)]);
-                __builtin_prefetch(units + 6); // entries lie across cache lines: fetch both at once
+                __builtin_prefetch(units + 6); // an entry may span two cache lines: fetch both
                 auto* header = reinterpret_cast<entry_header*>(units);
                 if (header->group != group.id() || header->flags != 0 || header->key_bytes != key.size())
                     continue;
@@ -115,21 +114,21 @@ public:
                 return nullptr;
         }
     }
-    static std::uint64_t* words_behind(entry_header* header) { return reinterpret_cast<std::uint64_t*>(header + 1); }
+    static std::uint64_t* words_after(entry_header* header) { return reinterpret_cast<std::uint64_t*>(header + 1); }
     entry at(slot s);
     bool is_used(slot s) const { return block_at(s) != 0; }
     slot slots() const { return line_count_ * line::width; }
 
-    // The new entry's words are zero. `none` when nothing recovered could be evicted to make room.
+    // Inserts a key with zero words. Returns `none` when no recovered entry can be evicted to make room.
     slot insert(std::uint32_t tag, const rule_group& group, std::string_view key, std::uint8_t level, time_point now);
     void erase(slot s);
-    // Gives the entry another group, level or block flag. Its words are zero afterwards: the caller has kept what it
-    // needs. False when there is no memory: the entry is then as it was.
+    // Gives the entry another group, level or block flag and zeroes its words, so the caller copies them first. Returns
+    // false when there is no memory; the entry is then unchanged.
     bool reshape(slot s, const rule_group& group, std::uint8_t level, bool blocked);
 
-    // Tells that some entry may recover as early as `t`: after a first charge, a refund, a grant.
+    // Notes that an entry may recover as early as `t`: after its first charge, a refund or a grant.
     void note_recovery(time_point t);
-    // Evicts recovered entries among the next `budget` slots under the hand. Returns how many went.
+    // Evicts recovered entries among the next `budget` slots at the hand. Returns how many were evicted.
     std::size_t sweep(std::size_t budget, time_point now);
 
     std::size_t size() const { return size_; }
@@ -141,10 +140,10 @@ private:
     {
         static constexpr std::size_t width = 8;
 
-        std::uint32_t tags[width];      // upper half of the keys' hashes
+        std::uint32_t tags[width];      // the upper halves of the hashes
         entry_arena::ref blocks[width]; // 0: empty
 
-        // One bit a place. A place that is empty may still carry the tag of who was there.
+        // Returns one bit per slot. An empty slot may still have the tag of its former entry.
         unsigned tagged(std::uint32_t tag) const { return equal(tags, tag) & ~equal(blocks, 0); }
         bool has_room() const { return equal(blocks, 0) != 0; }
         static unsigned equal(const std::uint32_t (&places)[width], std::uint32_t value)
@@ -169,7 +168,7 @@ private:
     entry_arena::ref block_at(slot s) const { return lines_[s / line::width].blocks[s % line::width]; }
     void set(slot s, std::uint32_t tag, entry_arena::ref block);
     std::unique_ptr<line[]> replace_lines(std::size_t count);
-    // The line where a key belongs.
+    // Returns the home line of a key.
     std::size_t home(std::uint32_t tag) const { return (std::uint64_t{tag} * line_count_) >> 32; }
     std::size_t next_line(std::size_t n) const { return n + 1 == line_count_ ? 0 : n + 1; }
     slot free_slot(std::uint32_t tag) const;
@@ -180,10 +179,10 @@ private:
     entry view(entry_arena::ref block) const;
     static std::size_t units(const rule_group& group, std::uint8_t level, bool blocked, std::size_t key_bytes);
 
-    // What every lookup reads stands first, beside the shard's lock.
+    // The members that every lookup reads come first, next to the shard's lock.
     std::unique_ptr<line[]> lines_;
     std::size_t line_count_ = 0;
-    std::atomic<const line*> seen_lines_{nullptr}; // the same two for those who do not hold the lock
+    std::atomic<const line*> seen_lines_{nullptr}; // the same two, for readers without the lock
     std::atomic<std::uint64_t> seen_count_{0};
     entry_arena arena_;
     const group_directory* groups_ = nullptr;
@@ -191,8 +190,8 @@ private:
     std::size_t max_keys_ = 0;
     std::uint64_t evicted_ = 0;
 
-    // The eviction hand goes round the index. `earliest_` is a lower bound of when any entry can be evicted, so that a
-    // full table of busy keys costs a new key no search at all.
+    // The eviction hand circles over the index. `earliest_` is a lower bound of the moment at which any entry can be
+    // evicted, so that inserting into a full table of busy keys needs no search.
     slot hand_ = 0;
     time_point earliest_{};
     time_point earliest_this_round_ = time_point::max();

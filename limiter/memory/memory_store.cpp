@@ -1,7 +1,7 @@
-// Judging and charging. Operators' verbs, reservations and reloads have files of their own.
+// Deciding and charging. Entries, corrections, operators' verbs and reloads have files of their own.
 #include "limiter/memory/memory_store.hpp"
 
-#include "limiter/core/usual.hpp"
+#include "limiter/core/fast_path.hpp"
 #include "limiter/memory/memory_store_parts.hpp"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ memory_store::memory_store(std::size_t max_keys) : memory_store(max_keys, random
 memory_store::memory_store(std::size_t max_keys, hash_secret secret) : max_keys_(max_keys), hash_(secret)
 {
     if (max_keys == 0)
-        throw std::invalid_argument("a memory store needs room for one key at least");
-    // Small stores have few shards, so that their bound is met evenly.
+        throw std::invalid_argument("a memory store needs room for at least one key");
+    // Small stores have few shards, so that each shard holds enough keys to fill evenly.
     const auto shards = std::bit_floor(std::clamp<std::size_t>(max_keys / 1024, 1, max_shards));
     shard_bits_ = static_cast<std::size_t>(std::countr_zero(shards));
     shards_ = std::make_unique<shard[]>(shards);
@@ -48,7 +48,7 @@ std::uint64_t memory_store::hash_of(const group_lineage& lineage, std::string_vi
     return hash_(lineage.number, key);
 }
 
-// The low bits choose the shard, the high 32 the place in its index.
+// The low bits select the shard, the high 32 bits the slot in its index.
 memory_store::shard& memory_store::shard_of(std::uint64_t hash) const
 {
     return shards_[hash & ((std::size_t{1} << shard_bits_) - 1)];
@@ -58,7 +58,7 @@ std::uint64_t cost_of(const part& p, const rule_group& judging, std::size_t i)
 {
     if (p.group == &judging)
         return p.costs.empty() ? 1 : p.costs[i];
-    // The rules are newer than the caller's. It will release only what it knows to be in flight.
+    // The rules are newer than the caller's. The caller will release only what it knows to be in flight.
     const auto& rule = judging.members()[i].limits.limits;
     const bool in_flight = rule.kind == algorithm::concurrency;
     for (std::size_t j = 0; j < p.group->size(); ++j) {
@@ -72,7 +72,7 @@ std::uint64_t cost_of(const part& p, const rule_group& judging, std::size_t i)
     return in_flight ? 0 : 1;
 }
 
-// Locks every shard that the parts touch, each once, lowest address first: two chains can never wait for each other.
+// Locks every shard that the parts use, each once, in the order of their addresses, so that two chains cannot deadlock.
 class memory_store::locked_parts
 {
 public:
@@ -102,7 +102,7 @@ public:
     locked_parts(const locked_parts&) = delete;
     locked_parts& operator=(const locked_parts&) = delete;
 
-    // One moment for the whole chain, never earlier than any of its shards has seen.
+    // Returns one moment for the whole chain, not earlier than any of its shards has seen.
     time_point advance(time_point now)
     {
         for (std::size_t i = 0; i < locked_; ++i)
@@ -124,77 +124,7 @@ private:
     std::array<bounded_key, max_parts> keys_;
 };
 
-// Finds the part's entry, makes one, or falls back on the overflow counters.
-memory_store::located memory_store::locate(shard& in, std::uint64_t hash, std::string_view key, const rule_group& group,
-                                           time_point now)
-{
-    located at;
-    at.in = &in;
-    at.group = &group;
-    at.tag = static_cast<std::uint32_t>(hash >> 32);
-    auto& lineage = group.lineage();
-    auto shared = in.overflow.empty() ? in.overflow.end() : in.overflow.find(group.shared_number());
-    if (shared != in.overflow.end() && shared->second.group != group.id())
-        adopt(directory_, shared->second, group, now);
-    auto s = in.table.find(at.tag, lineage, key);
-    if (s != key_table::none && in.table.at(s).header->group != group.id()) {
-        adopt(in, s, group, now);
-        s = in.table.find(at.tag, lineage, key);
-        shared = in.overflow.find(group.shared_number()); // it may be there now
-    }
-    if (s == key_table::none) {
-        const auto level = shared == in.overflow.end() ? std::uint8_t{0} : shared->second.level;
-        s = in.table.insert(at.tag, group, key, level, now);
-        at.fresh = s != key_table::none;
-        if (!at.fresh) {
-            at.shared = &overflow_of(in, group, now);
-            at.words = at.shared->words;
-            at.level = at.shared->level;
-            ++in.shared_takes;
-            return at;
-        }
-    }
-    const auto e = in.table.at(s);
-    at.header = e.header;
-    at.words = e.words;
-    at.level = e.header->level;
-    if (e.is_blocked())
-        at.blocked_until = e.blocked_until();
-    if (at.fresh && shared != in.overflow.end())
-        inherit(in, shared->second, at, now); // it may have been using the shared counters all along
-    else if (at.fresh)
-        for_each_member(group, at.level, at.words, [&](const meter& m, state w, std::size_t) { begin(m, w, now); });
-    return at;
-}
-
-memory_store::overflow_counters& memory_store::overflow_of(shard& in, const rule_group& group, time_point now)
-{
-    auto& shared = in.overflow[group.shared_number()];
-    if (shared.words.empty()) {
-        shared.group = group.id();
-        shared.words.resize(group.words(0));
-        for_each_member(group, 0, shared.words, [&](const meter& m, state w, std::size_t) { begin(m, w, now); });
-    }
-    return shared;
-}
-
-void memory_store::inherit(shard& in, overflow_counters& shared, const located& to, time_point now)
-{
-    bool recovered = true;
-    for_each_member(*to.group, shared.level, shared.words,
-                    [&](const meter& m, state w, std::size_t) { recovered = recovered && recovered_at(m, w) <= now; });
-    std::copy(shared.words.begin(), shared.words.end(), to.words.begin());
-    for_each_member(*to.group, to.level, to.words, [&](const meter& m, state w, std::size_t) {
-        if (m.limits.kind == algorithm::concurrency)
-            w[0] = 0; // what others have in flight is released from the shared counters, never from here
-        else if (recovered)
-            begin(m, w, now);
-    });
-    if (recovered)
-        in.overflow.erase(to.group->shared_number());
-}
-
-bool memory_store::take_known(const part& p, time_point now, std::span<decision> decisions, verdict& out)
+bool memory_store::take_fast(const part& p, time_point now, std::span<decision> decisions, verdict& out)
 {
     const auto& group = *p.group;
     auto& lineage = group.lineage();
@@ -212,20 +142,20 @@ bool memory_store::take_known(const part& p, time_point now, std::span<decision>
     now = in.advance(now);
     const auto* const members = group.members().data();
     const auto count = group.size();
-    std::array<pending_charge, max_rules_a_group> charges;
-    auto* at = key_table::words_behind(header);
+    std::array<pending_charge, max_rules_per_group> charges;
+    auto* at = key_table::words_after(header);
     for (std::size_t i = 0; i < count; at += members[i++].words) {
         const auto& m = members[i].limits;
         const auto cost = p.costs.empty() ? 1 : p.costs[i];
-        auto& said = decisions[i];
-        if (!admit_usual(m, at, now, cost, said, charges[i])) {
-            said = judge(m, {at, members[i].words}, now, cost);
+        auto& decided = decisions[i];
+        if (!admit_fast(m, at, now, cost, decided, charges[i])) {
+            decided = judge(m, {at, members[i].words}, now, cost);
             charges[i] = {at, no_value};
         }
-        if (!said.admitted)
-            return refuse_known(p, key_table::words_behind(header), now, decisions, out);
+        if (!decided.admitted)
+            return refuse_fast(p, key_table::words_after(header), now, decisions, out);
         if (!m.limits.shadow)
-            out.delay = std::max(out.delay, said.delay);
+            out.delay = std::max(out.delay, decided.delay);
     }
     for (std::size_t i = 0; i < count; ++i) {
         const auto& c = charges[i];
@@ -239,10 +169,10 @@ bool memory_store::take_known(const part& p, time_point now, std::span<decision>
     return true;
 }
 
-// What `decide` says of a key whose rules charge nothing when they refuse. False, and nothing said, when one does
-// charge, or when only shadow rules refuse: then the request passes.
-bool memory_store::refuse_known(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
-                                verdict& out)
+// Decides a refusal as `decide` does, for a key whose rules charge nothing when they refuse. Returns false and decides
+// nothing when a rule charges refusals, or when only shadow rules refuse, so that the request is admitted.
+bool memory_store::refuse_fast(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
+                               verdict& out)
 {
     if (p.group->counts_refused())
         return false;
@@ -251,22 +181,22 @@ bool memory_store::refuse_known(const part& p, std::uint64_t* words, time_point 
     std::size_t i = 0;
     for (const auto& [m, size, _] : p.group->members()) {
         const const_state s{words, size};
-        auto& said = decisions[i];
-        said = judge(m, s, now, p.costs.empty() ? 1 : p.costs[i]);
+        auto& decided = decisions[i];
+        decided = judge(m, s, now, p.costs.empty() ? 1 : p.costs[i]);
         ++i;
         words += size;
-        if (said.admitted) {
-            // It is not charged: what it says must not count this request.
+        if (decided.admitted) {
+            // The request is refused, so this rule is not charged: its decision must not count the request.
             if (!m.limits.shadow)
-                out.delay = std::max(out.delay, said.delay);
-            said = judge(m, s, now, 0);
-            said.admitted = true;
-            said.retry_after = never;
+                out.delay = std::max(out.delay, decided.delay);
+            decided = judge(m, s, now, 0);
+            decided.admitted = true;
+            decided.retry_after = never;
         } else if (m.limits.shadow) {
             out.shadow_refused = true;
         } else {
             out.admitted = false;
-            wait = said.retry_after == never || wait == never ? never : std::max(wait, said.retry_after);
+            wait = decided.retry_after == never || wait == never ? never : std::max(wait, decided.retry_after);
         }
     }
     if (out.admitted)
@@ -280,7 +210,7 @@ bool memory_store::refuse_known(const part& p, std::uint64_t* words, time_point 
 verdict memory_store::take(std::span<const part> parts, time_point now, std::span<decision> decisions)
 {
     verdict out;
-    if (parts.size() != 1 || !take_known(parts[0], now, decisions, out))
+    if (parts.size() != 1 || !take_fast(parts[0], now, decisions, out))
         decide(parts, now, decisions, purpose::take, out);
     return out;
 }
@@ -312,40 +242,41 @@ void memory_store::decide(std::span<const part> parts, time_point now, std::span
     const bool charges = why == purpose::take && out.admitted;
     n = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        const auto said = decisions.subspan(n, at[i].group->size());
-        n += said.size();
+        const auto of_part = decisions.subspan(n, at[i].group->size());
+        n += of_part.size();
         // Charge only after every rule admitted: a refused request must not use up the others.
         if (charges)
-            charge_part(parts[i], at[i], locked.key(i), now, said);
+            charge_part(parts[i], at[i], locked.key(i), now, of_part);
         else if (why == purpose::take && !out.blocked)
-            charge_refused_part(parts[i], at[i], locked.key(i), now, said);
+            charge_refused_part(parts[i], at[i], locked.key(i), now, of_part);
     }
     if (!out.admitted) {
-        say_what_is_left(std::span(at.data(), parts.size()), decisions, now);
+        exclude_refused_request(std::span(at.data(), parts.size()), decisions, now);
         out.retry_after = longest_wait(std::span(at.data(), parts.size()), decisions, now);
     }
     for (std::size_t i = 0; i < parts.size(); ++i)
         leave(at[i], locked.key(i), now, why);
 }
 
-// Rules that would have admitted were not charged after all: what they say must not count the refused request.
-void memory_store::say_what_is_left(std::span<const located> at, std::span<decision> decisions, time_point now)
+// The rules that would have admitted were not charged: their decisions must not count the refused request.
+void memory_store::exclude_refused_request(std::span<const located> at, std::span<decision> decisions, time_point now)
 {
     std::size_t n = 0;
     for (const auto& part_at : at) {
         for_each_member(*part_at.group, part_at.level, part_at.words, [&](const meter& m, state w, std::size_t) {
-            auto& said = decisions[n++];
-            if (!said.admitted)
+            auto& decided = decisions[n++];
+            if (!decided.admitted)
                 return;
-            const auto wait = said.retry_after;
-            said = judge(m, w, now, 0);
-            said.admitted = true;
-            said.retry_after = wait;
+            const auto wait = decided.retry_after;
+            decided = judge(m, w, now, 0);
+            decided.admitted = true;
+            decided.retry_after = wait;
         });
     }
 }
 
-// The version every request is judged by. Read under the shard's lock, which a reload takes after it has set it.
+// Returns the version of the group that decides every request. Read under the shard's lock, which a reload takes after
+// it has set the version.
 const rule_group& memory_store::current_group(const part& p, verdict& out)
 {
     auto& lineage = p.group->lineage();
@@ -356,17 +287,18 @@ const rule_group& memory_store::current_group(const part& p, verdict& out)
     return out.kept.back()->variant(p.group->variant_name());
 }
 
-void memory_store::judge_part(const part& p, const located& at, time_point now, std::span<decision> said, verdict& out)
+void memory_store::judge_part(const part& p, const located& at, time_point now, std::span<decision> decisions,
+                              verdict& out)
 {
     out.shared_counters = out.shared_counters || at.shared;
     for_each_member(*at.group, at.level, at.words, [&](const meter& m, state w, std::size_t i) {
-        said[i] = judge(m, w, now, cost_of(p, *at.group, i));
+        decisions[i] = judge(m, w, now, cost_of(p, *at.group, i));
         if (m.limits.shadow) {
-            out.shadow_refused = out.shadow_refused || !said[i].admitted;
+            out.shadow_refused = out.shadow_refused || !decisions[i].admitted;
             return;
         }
-        out.admitted = out.admitted && said[i].admitted;
-        out.delay = std::max(out.delay, said[i].delay);
+        out.admitted = out.admitted && decisions[i].admitted;
+        out.delay = std::max(out.delay, decisions[i].delay);
     });
     if (at.blocked_until > now)
         out.admitted = false, out.blocked = true;
@@ -380,27 +312,27 @@ microseconds memory_store::longest_wait(std::span<const located> at, std::span<c
     for (const auto& part_at : at) {
         longest = std::max(longest, part_at.blocked_until - now);
         for (const auto& m : part_at.group->members()) {
-            const auto& said = decisions[n++];
-            if (m.limits.limits.shadow || (said.admitted && said.retry_after == never))
+            const auto& decided = decisions[n++];
+            if (m.limits.limits.shadow || (decided.admitted && decided.retry_after == never))
                 continue;
-            if (said.retry_after == never)
+            if (decided.retry_after == never)
                 return never;
-            longest = std::max(longest, said.retry_after);
+            longest = std::max(longest, decided.retry_after);
         }
     }
     return longest;
 }
 
 void memory_store::charge_part(const part& p, located& at, std::string_view key, time_point now,
-                               std::span<const decision> said)
+                               std::span<const decision> decisions)
 {
     if (at.group->has_logs())
         grow_logs(at, key, now);
     for_each_member(*at.group, at.level, at.words, [&](const meter& m, state w, std::size_t i) {
-        // A shadow rule that would have refused behaves as if it had: it takes nothing.
-        if (m.limits.shadow && !said[i].admitted && !m.limits.count_refused)
+        // A shadow rule that would have refused is not charged, as an enforced rule is not.
+        if (m.limits.shadow && !decisions[i].admitted && !m.limits.count_refused)
             return;
-        if (!said[i].admitted)
+        if (!decisions[i].admitted)
             limiter::charge_refused(m, w, now, cost_of(p, *at.group, i));
         else
             limiter::charge(m, w, now, cost_of(p, *at.group, i));
@@ -408,7 +340,7 @@ void memory_store::charge_part(const part& p, located& at, std::string_view key,
 }
 
 void memory_store::charge_refused_part(const part& p, located& at, std::string_view key, time_point now,
-                                       std::span<decision> said)
+                                       std::span<decision> decisions)
 {
     if (!at.group->counts_refused())
         return;
@@ -419,84 +351,12 @@ void memory_store::charge_refused_part(const part& p, located& at, std::string_v
             return;
         const auto cost = cost_of(p, *at.group, i);
         limiter::charge_refused(m, w, now, cost);
-        const auto now_says = judge(m, w, now, cost);
-        if (!said[i].admitted)
-            said[i] = now_says; // the wait is longer now
-        else if (!now_says.admitted)
-            said[i].retry_after = now_says.retry_after; // it did not refuse, but counting the refusal makes it
+        const auto recharged = judge(m, w, now, cost);
+        if (!decisions[i].admitted)
+            decisions[i] = recharged; // the wait is longer after the charge
+        else if (!recharged.admitted)
+            decisions[i].retry_after = recharged.retry_after; // it admitted, but refuses once the refusal is counted
     });
-}
-
-// Gives every sliding log of the entry room for one more record. Where there is no memory for it the log merges
-// records, and that is counted.
-void memory_store::grow_logs(located& at, std::string_view key, time_point now)
-{
-    bool full = false;
-    for_each_member(*at.group, at.level, at.words,
-                    [&](const meter& m, state w, std::size_t) { full = full || log_is_full(m, w, now); });
-    const auto level = static_cast<std::uint8_t>(at.level + 1);
-    const auto words = at.group->words(level);
-    if (!full || words == at.words.size())
-        return;
-    std::vector<std::uint64_t> old(at.words.begin(), at.words.end());
-    if (at.shared) {
-        at.shared->words.assign(words, 0);
-        at.shared->level = level;
-        at.words = at.shared->words;
-    } else if (!grow_entry(at, key, level)) {
-        ++at.in->merged_records;
-        return;
-    }
-    std::size_t from = 0;
-    for_each_member(*at.group, level, at.words, [&](const meter& m, state w, std::size_t i) {
-        const auto n = at.group->words_of(at.group->members()[i], at.level);
-        const auto before = state(old).subspan(from, n);
-        from += n;
-        if (w.size() == n)
-            std::copy(before.begin(), before.end(), w.begin());
-        else
-            convert(m, before, m, w, now);
-    });
-    at.level = level;
-}
-
-bool memory_store::grow_entry(located& at, std::string_view key, std::uint8_t level)
-{
-    auto& table = at.in->table;
-    const auto s = table.find(at.tag, at.group->lineage(), key);
-    const bool blocked = table.at(s).is_blocked();
-    if (!table.reshape(s, *at.group, level, blocked))
-        return false;
-    auto e = table.at(s);
-    if (blocked)
-        e.block_until(at.blocked_until);
-    at.header = e.header;
-    at.words = e.words;
-    return true;
-}
-
-// A key that was only looked at or refused must leave no trace; one that was charged for the first time is made known
-// to the eviction hand.
-void memory_store::leave(const located& at, std::string_view key, time_point now, purpose why)
-{
-    if (!at.header)
-        return;
-    at.header->flags &= static_cast<std::uint8_t>(~entry_header::pinned);
-    if (!at.fresh)
-        return;
-    auto& table = at.in->table;
-    const auto s = table.find(at.tag, at.group->lineage(), key);
-    const auto when = table.at(s).recovered_at();
-    if (why == purpose::look || when <= now)
-        table.erase(s);
-    else
-        table.note_recovery(when);
-}
-
-void memory_store::give_back(std::span<const part> parts, time_point charged_at, time_point now)
-{
-    for (const auto& p : parts)
-        settle_part(p, {}, charged_at, now);
 }
 
 } // namespace headgate::limiter

@@ -1,16 +1,15 @@
-// The embedded store: shared by all workers of a process, sharded by key, bounded without amnesty.
+// The memory store: shared by all workers of a process, sharded by key, bounded. It never forgets a key that has not
+// recovered.
 //
-// A chain over several keys is decided at once: the shards of all its keys are locked, in order of their numbers, while
-// it is judged and charged. When the store is full and no key has recovered, new keys share overflow counters; a key
-// that gets an entry later starts with what those counters have used, so that nobody ever starts afresh.
+// A chain over several keys is decided at once: the shards of all its keys are locked, in a fixed order, while it is
+// judged and charged. When the store is full and no key has recovered, new keys share overflow counters; a key that
+// gets an entry later starts with the use of those counters, so a full store never gives out a fresh quota.
 #pragma once
 
 #include "limiter/memory/key_hash.hpp"
 #include "limiter/memory/key_table.hpp"
 #include "limiter/memory/shard_lock.hpp"
 #include "limiter/store.hpp"
-
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <functional>
 #include <map>
@@ -25,53 +24,43 @@ public:
     memory_store(std::size_t max_keys, hash_secret secret);
     ~memory_store();
 
-    // Declares or changes the rules that share a key. A change converts every counter of the group before it returns.
-    // A part may name one of the variants in place of the group that is returned.
+    // Defines or changes the rules that share a key. A change converts every counter of the group before it returns. A
+    // part may name one of the variants instead of the returned group.
     std::shared_ptr<const rule_group> define(const std::string& name, std::vector<rule> rules, time_point now,
                                              rule_variants variants = {});
 
-    // All rules admit, or nothing is charged. `decisions` takes one a rule, part by part.
+    // Charges all rules if all admit, otherwise none. `decisions` receives one decision per rule, part by part.
     verdict take(std::span<const part> parts, time_point now, std::span<decision> decisions);
-    // Judges and changes nothing.
+    // Decides like take() and changes nothing.
     verdict look(std::span<const part> parts, time_point now, std::span<decision> decisions);
-    // Undoes a take that admitted, as far as it still counts.
+    // Gives back what an admitted take has charged, as far as it still counts.
     void give_back(std::span<const part> parts, time_point charged_at, time_point now);
-    // Makes what `as_charged.costs` took at `charged_at` as if it had been `actual`, more or less: one cost a rule.
-    void correct(const part& as_charged, std::span<const std::uint64_t> actual, time_point charged_at, time_point now)
-    {
-        settle_part(as_charged, actual, charged_at, now);
-    }
+    // Corrects a charge of `charged.costs`, made at `charged_at`, to `actual`: one cost per rule, more or less than was
+    // charged. Without actual costs everything is given back.
+    void correct(const part& charged, std::span<const std::uint64_t> actual, time_point charged_at, time_point now);
 
-    // Takes an estimate that `settle` corrects later; one that is never settled is given back when `lifetime` is over.
-    verdict reserve(std::span<const part> parts, time_point now, microseconds lifetime, std::span<decision> decisions,
-                    reservation& id);
-    // `actual` costs, one a rule of each part in order; empty gives all back. False when the reservation is gone.
-    bool settle(reservation id, std::span<const std::uint64_t> actual, time_point now);
-    // Gives back what nobody settled in time. Called by reserve too; calling it from a timer bounds the delay.
-    void expire_reservations(time_point now);
-
-    // Operators' verbs. A group is named as in define.
+    // Operators' verbs. `group` is the name given to define().
     std::optional<key_report> inspect(std::string_view group, std::string_view key, time_point now);
     std::vector<key_report> list(std::string_view group, std::string_view key_prefix, std::size_t most, time_point now);
     bool reset(std::string_view group, std::string_view key, time_point now);
-    // Adds up to n to every rate of the key; returns the most that any rule had room for.
+    // Makes room for up to n more under every rate of the key. Returns the largest amount that a rule had room for.
     std::uint64_t grant(std::string_view group, std::string_view key, std::uint64_t n, time_point now);
     bool block(std::string_view group, std::string_view key, time_point until, time_point now);
     bool unblock(std::string_view group, std::string_view key, time_point now);
 
     store_stats stats() const;
     std::size_t max_keys() const { return max_keys_; }
-    // The most the store can ever take, with the groups it has now.
+    // Returns the most bytes the store can take with the groups it has now.
     std::size_t bound_bytes() const;
 
-    // No define() changes a group while this is held: ids of groups stay what they are.
+    // Returns a lock; while it is held no define() changes a group, so that group ids are stable.
     [[nodiscard]] std::unique_lock<std::mutex> hold_rules() const { return std::unique_lock(reload_); }
-    // Every entry of one shard, locked while it is read: what `see` does must be quick.
+    // Calls `see` for every entry of one shard, under the shard's lock: `see` must be quick.
     using entry_visitor = std::function<void(const key_table::entry&)>;
     std::size_t shard_count() const { return std::size_t{1} << shard_bits_; }
     void visit(std::size_t shard_number, const entry_visitor& see) const;
     std::vector<std::shared_ptr<const rule_group>> groups() const;
-    // For snapshots: puts one entry in place, converted from the rules it was written under. False when there is no
+    // Restores one entry of a snapshot, converted from the rules it was written under. Returns false when there is no
     // room.
     bool restore(const rule_group& group, const rule_group& written_under, std::uint8_t level, state words,
                  std::string_view key, std::optional<time_point> blocked_until, time_point now);
@@ -81,51 +70,48 @@ private:
     struct shard;
     struct located;
     class locked_parts;
-    struct open_reservation;
     enum class purpose
     {
         take,
         look
     };
 
-    // The usual request, without detours: one key, known, not blocked, and every rule admits or nothing counts what is
-    // refused. False: nothing was changed, `decide` must.
-    bool take_known(const part& p, time_point now, std::span<decision> decisions, verdict& out);
-    static bool refuse_known(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
-                             verdict& out);
+    // The fast path: one known key that is not blocked. It either admits, or refuses when no rule charges refusals.
+    // Returns false and changes nothing in all other cases, which `decide` handles.
+    bool take_fast(const part& p, time_point now, std::span<decision> decisions, verdict& out);
+    static bool refuse_fast(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
+                            verdict& out);
 
     // The steps of a decision, in order.
     void decide(std::span<const part> parts, time_point now, std::span<decision> decisions, purpose why, verdict& out);
     static const rule_group& current_group(const part& p, verdict& out);
     located locate(shard& in, std::uint64_t hash, std::string_view key, const rule_group& group, time_point now);
-    static void judge_part(const part& p, const located& at, time_point now, std::span<decision> said, verdict& out);
+    static void judge_part(const part& p, const located& at, time_point now, std::span<decision> decisions,
+                           verdict& out);
     static void charge_part(const part& p, located& at, std::string_view key, time_point now,
-                            std::span<const decision> said);
+                            std::span<const decision> decisions);
     static void charge_refused_part(const part& p, located& at, std::string_view key, time_point now,
-                                    std::span<decision> said);
+                                    std::span<decision> decisions);
     static microseconds longest_wait(std::span<const located> at, std::span<const decision> decisions, time_point now);
-    static void say_what_is_left(std::span<const located> at, std::span<decision> decisions, time_point now);
+    static void exclude_refused_request(std::span<const located> at, std::span<decision> decisions, time_point now);
     static void leave(const located& at, std::string_view key, time_point now, purpose why);
 
     static overflow_counters& overflow_of(shard& in, const rule_group& group, time_point now);
     static void inherit(shard& in, overflow_counters& shared, const located& to, time_point now);
     static void grow_logs(located& at, std::string_view key, time_point now);
     static bool grow_entry(located& at, std::string_view key, std::uint8_t level);
-    // Brings an entry to the current version of its group; without memory for that, its use moves to the shared
-    // counters.
+    // Convert an entry, or overflow counters, to the current version of the group. When there is no memory for the
+    // entry, its use is added to the overflow counters.
     static void share(shard& in, const rule_group& group, std::uint8_t level, state carried, time_point now);
     static void adopt(shard& in, key_table::slot s, const rule_group& group, time_point now);
     static void adopt(const group_directory& directory, overflow_counters& shared, const rule_group& group,
                       time_point now);
-    // Corrects a charge of p.costs to `actual`; no actual costs: gives everything back.
-    void settle_part(const part& p, std::span<const std::uint64_t> actual, time_point charged_at, time_point now);
-
-    static void end_shared(shard& in, const rule_group& group, std::size_t rule, std::uint64_t cost);
+    static void release_shared(shard& in, const rule_group& group, std::size_t rule, std::uint64_t cost);
 
     group_lineage* lineage_of(std::string_view name) const;
     std::uint64_t hash_of(const group_lineage& lineage, std::string_view key) const;
     shard& shard_of(std::uint64_t hash) const;
-    // Runs `act` on the key's entry under its lock; false when the key is not there.
+    // Calls `act` with the key's entry under its lock. Returns false when the key has no entry.
     template <class Act>
     bool with_entry(std::string_view group, std::string_view key, time_point now, Act act);
     void resize_shards();
@@ -141,20 +127,16 @@ private:
     chunk_source memory_;
     std::unique_ptr<shard[]> shards_;
 
-    mutable std::mutex reload_; // one define() at a time, and none while a snapshot is written; taken before registry_
-    mutable std::mutex registry_; // groups and their ids; never taken on the way of a request
+    // reload_ serializes define(), and excludes it while a snapshot is written. It is locked before registry_, which
+    // guards groups and their ids. Requests lock neither.
+    mutable std::mutex reload_;
+    mutable std::mutex registry_;
     std::map<std::string, std::unique_ptr<group_lineage>, std::less<>> lineages_;
     group_directory directory_;
     std::vector<std::uint32_t> free_ids_;
     std::uint32_t next_id_ = 0;
-    std::uint32_t next_number_ = 0; // of lineages and of variants' overflow counters
+    std::uint32_t next_number_ = 0; // numbers lineages and the overflow counters of variants
     std::size_t entry_bytes_ = 0;
-
-    mutable std::mutex reservations_lock_;
-    boost::unordered_flat_map<reservation, open_reservation> reservations_;
-    std::multimap<time_point, reservation> reservations_by_expiry_;
-    reservation next_reservation_ = 1;
-    std::uint64_t expired_reservations_ = 0;
 };
 
 } // namespace headgate::limiter

@@ -1,4 +1,4 @@
-// Groups of rules come, change and go with the configuration; their counters are converted, never reset.
+// Defining, changing and removing rule groups. Counters are converted, never reset.
 #include "limiter/memory/memory_store_parts.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::uint8_t level_for(const rule_group& to, const rule_group& from, std::uint8_
     return from.has_logs() ? from_level : std::uint8_t{0};
 }
 
-// Makes the shared counters hold at least what a key that lost its entry has used.
+// Makes the overflow counters hold at least the use of a key that lost its entry.
 void memory_store::share(shard& in, const rule_group& group, std::uint8_t level, state carried, time_point now)
 {
     auto& shared = overflow_of(in, group, now);
@@ -40,7 +40,7 @@ void memory_store::share(shard& in, const rule_group& group, std::uint8_t level,
         const auto mine = carried.subspan(from, n);
         from += n;
         if (m.limits.kind == algorithm::concurrency)
-            return charge(m, w, now, mine[0]); // they will end on the shared counters
+            return charge(m, w, now, mine[0]); // they will be released from the overflow counters
         const auto left = judge(m, mine, now, 0).remaining, shared_left = judge(m, w, now, 0).remaining;
         if (left < shared_left)
             charge(m, w, now, shared_left - left);
@@ -95,7 +95,7 @@ std::uint32_t memory_store::new_id()
     return id;
 }
 
-// Entries may carry the group's id from now on.
+// Makes the group's id known, so that entries may carry it.
 void memory_store::publish(const rule_group& group)
 {
     directory_.set(group.id(), &group);
@@ -107,9 +107,9 @@ void memory_store::publish(const rule_group& group)
 std::shared_ptr<const rule_group> memory_store::define(const std::string& name, std::vector<rule> rules, time_point now,
                                                        rule_variants variants)
 {
-    const auto fits = [](const std::vector<rule>& list) { return !list.empty() && list.size() <= max_rules_a_group; };
+    const auto fits = [](const std::vector<rule>& list) { return !list.empty() && list.size() <= max_rules_per_group; };
     if (!fits(rules) || !std::all_of(variants.begin(), variants.end(), [&](auto& v) { return fits(v.second); }))
-        throw std::invalid_argument("a group of rules has 1 to 16 of them: " + name);
+        throw std::invalid_argument("a rule group needs 1 to 16 rules: " + name);
     std::lock_guard reload(reload_);
     std::lock_guard guard(registry_);
     auto& slot = lineages_[name];
@@ -123,7 +123,7 @@ std::shared_ptr<const rule_group> memory_store::define(const std::string& name, 
     if (before && same_rules(*before, rules) && same_variants(*before, variants))
         return before;
     if (free_ids_.size() + (group_directory::max_groups - next_id_) <= variants.size())
-        throw std::length_error("too many groups of rules in one store: " + name);
+        throw std::length_error("too many rule groups in one store: " + name);
 
     const auto group = std::make_shared<rule_group>(lineage, new_id(), std::move(rules));
     for (auto& [variant, its_rules] : variants) {
@@ -150,7 +150,7 @@ std::shared_ptr<const rule_group> memory_store::define(const std::string& name, 
     return group;
 }
 
-// The overflow counters follow their rules; those of a variant that is gone count with the group's own.
+// Converts overflow counters with their rules. Those of a removed variant are added to the group's own.
 void memory_store::convert_shared(shard& in, const rule_group& from, const rule_group& to, time_point now)
 {
     const auto shared = in.overflow.find(from.shared_number());
@@ -164,7 +164,7 @@ void memory_store::convert_shared(shard& in, const rule_group& from, const rule_
     share(in, to, carried.level, carried.words, now);
 }
 
-// From here on every request reads the new version under its shard's lock, so one pass leaves no old entry behind.
+// Every request already reads the new version under its shard's lock, so one pass leaves no old entry.
 void memory_store::convert_all(const rule_group& from, const rule_group& to, time_point now)
 {
     for (auto& in : all_shards()) {
@@ -174,7 +174,7 @@ void memory_store::convert_all(const rule_group& from, const rule_group& to, tim
         for (const auto& variant : from.variants())
             convert_shared(in, *variant, to.variant(variant->variant_name()), at);
         for (key_table::slot s = 0; s < in.table.slots(); ++s) {
-            // Again for the same slot: an entry that had to go lets another move up.
+            // Check the same slot again: when an entry is erased, another may move into it.
             while (in.table.is_used(s)) {
                 const auto& old = *in.table.at(s).group;
                 if (old.base() != &from)
@@ -224,9 +224,6 @@ store_stats memory_store::stats() const
         for (const auto& [_, shared] : in.overflow)
             sum.bytes += shared.words.size() * 8 + 64;
     }
-    std::lock_guard guard(reservations_lock_);
-    sum.open_reservations = reservations_.size();
-    sum.expired_reservations = expired_reservations_;
     return sum;
 }
 
@@ -236,7 +233,7 @@ std::vector<std::shared_ptr<const rule_group>> memory_store::groups() const
     std::vector<std::shared_ptr<const rule_group>> all;
     for (const auto& [_, lineage] : lineages_) {
         if (!lineage->owner)
-            continue; // its definition failed
+            continue; // define() failed
         all.push_back(lineage->owner);
         for (const auto& variant : lineage->owner->variants())
             all.push_back(keep(lineage->owner, *variant));
@@ -263,7 +260,7 @@ bool memory_store::restore(const rule_group& group, const rule_group& written_un
     std::lock_guard guard(in.lock);
     now = in.advance(now);
     if (in.table.find(tag, group.lineage(), key) != key_table::none)
-        return true; // a request was faster; its counters are no older
+        return true; // a request was faster, and its counters are newer
     const auto new_level = level_for(group, written_under, level);
     auto s = in.table.insert(tag, group, key, new_level, now);
     if (s == key_table::none)
@@ -274,7 +271,7 @@ bool memory_store::restore(const rule_group& group, const rule_group& written_un
     convert_words(written_under, level, words, group, new_level, e.words, now);
     for_each_member(group, new_level, e.words, [](const meter& m, state w, std::size_t) {
         if (m.limits.kind == algorithm::concurrency)
-            w[0] = 0; // nothing was in flight when the process started
+            w[0] = 0; // nothing is in flight when the process starts
     });
     if (e.is_recovered(now))
         in.table.erase(s);

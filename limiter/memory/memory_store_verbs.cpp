@@ -1,4 +1,4 @@
-// What an operator may ask of one key: look, list, reset, grant, block, unblock.
+// Operators' verbs on one key: inspect, list, reset, grant, block, unblock.
 #include "limiter/memory/memory_store_parts.hpp"
 
 #include <algorithm>
@@ -103,11 +103,11 @@ bool memory_store::block(std::string_view group, std::string_view key, time_poin
     auto& in = shard_of(hash);
     std::lock_guard guard(in.lock);
     now = in.advance(now);
-    // By the rules that judged the key last: those of its plan.
+    // Use the rules that last decided for the key: those of its plan.
     const auto* rules = lineage->current.load(std::memory_order_acquire);
     if (const auto known = in.table.find(tag, *lineage, bounded.view()); known != key_table::none)
         rules = &rules->variant(in.table.at(known).group->variant_name());
-    // A key never seen gets an entry as a request would give it one: with what the shared counters have used.
+    // A new key gets an entry as a request would create it, with the use of the overflow counters.
     if (!locate(in, hash, bounded.view(), *rules, now).header)
         return false;
     const auto s = in.table.find(tag, *lineage, bounded.view());

@@ -1,6 +1,6 @@
-// A lock for critical sections of some tens of nanoseconds: one exchange to take, one plain store to free. Who has to
-// wait spins briefly, then gives the core away, so that a holder that lost its own is not fought for. A reload holds a
-// shard for longer, and is rare; nobody needs waking for that.
+// A lock for critical sections of some tens of nanoseconds: one exchange to lock, one plain store to unlock. A waiting
+// thread spins briefly, then yields its core, so that a holder that lost its core can run. There is no wake-up: only a
+// reload holds a shard for longer, and that is rare.
 #pragma once
 
 #include <atomic>

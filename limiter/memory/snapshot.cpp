@@ -34,9 +34,9 @@ private:
     int fd_;
 };
 
-std::string failure(const char* doing, const std::filesystem::path& path)
+std::string failure(const char* action, const std::filesystem::path& path)
 {
-    return std::string(doing) + " " + path.string() + ": " + std::strerror(errno);
+    return std::string(action) + " " + path.string() + ": " + std::strerror(errno);
 }
 
 bool write_all(int fd, std::string_view bytes)
@@ -52,7 +52,7 @@ bool write_all(int fd, std::string_view bytes)
     return true;
 }
 
-// Makes a rename last through a power cut; a directory that cannot be synced only loses that.
+// Syncs the directory, so that the rename survives a power failure. A failure here risks only that.
 void sync_directory(const std::filesystem::path& path)
 {
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -101,15 +101,15 @@ std::string read_file(const std::filesystem::path& path, bool& found, std::strin
     return bytes;
 }
 
-// The contents between magic and checksum, or why there are none.
+// Returns the contents between magic and checksum, or sets `error`.
 std::string_view verified(std::string_view bytes, std::string& error)
 {
     if (bytes.size() < magic.size() + sizeof(std::uint64_t) || bytes.substr(0, 6) != magic.substr(0, 6)) {
-        error = "it is not a snapshot, or cut short";
+        error = "the file is not a snapshot, or it is truncated";
         return {};
     }
     if (bytes.substr(0, magic.size()) != magic) {
-        error = "it was written by another version";
+        error = "the file was written by another version";
         return {};
     }
     checksum sum;
@@ -117,20 +117,20 @@ std::string_view verified(std::string_view bytes, std::string& error)
     std::uint64_t written = 0;
     std::memcpy(&written, bytes.data() + bytes.size() - sizeof written, sizeof written);
     if (sum.finish() != written) {
-        error = "its checksum does not match: it was cut short or altered";
+        error = "the checksum does not match: the file is truncated or altered";
         return {};
     }
     return bytes.substr(magic.size(), bytes.size() - magic.size() - sizeof written);
 }
 
-struct written_group
+struct stored_group
 {
     group_lineage lineage;
     std::unique_ptr<rule_group> rules;
-    std::shared_ptr<const rule_group> today; // null: gone from the configuration
+    std::shared_ptr<const rule_group> today; // null: removed from the configuration
 };
 
-bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::uint32_t, written_group>& out)
+bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::uint32_t, stored_group>& out)
 {
     const auto current = store.groups();
     for (auto n = in.get<std::uint32_t>(); n > 0 && !in.failed(); --n) {
@@ -139,7 +139,7 @@ bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::
         group.lineage.name = in.text();
         const auto variant = in.text();
         const auto size = in.get<std::uint32_t>();
-        if (size == 0 || size > max_rules_a_group)
+        if (size == 0 || size > max_rules_per_group)
             return false;
         std::vector<rule> rules(size);
         for (auto& r : rules) {
@@ -149,7 +149,7 @@ bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::
         group.rules = std::make_unique<rule_group>(group.lineage, id, std::move(rules));
         for (const auto& candidate : current) {
             if (candidate->name() == group.lineage.name && candidate->base() == candidate.get())
-                group.today = keep(candidate, candidate->variant(variant)); // of the same plan, if there still is one
+                group.today = keep(candidate, candidate->variant(variant)); // of the same plan, if it still exists
         }
     }
     return !in.failed();
@@ -189,7 +189,7 @@ snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::p
             put_rule(pending, m.limits.limits);
     }
     bool ok = flush();
-    // A shard's lock is held only while its entries are copied, never while the disk is waited for.
+    // A shard is locked while its entries are copied, never while waiting for the disk.
     for (std::size_t i = 0; ok && i < store.shard_count(); ++i) {
         store.visit(i, [&](const key_table::entry& e) {
             put_entry(pending, e);
@@ -222,9 +222,9 @@ snapshot_loaded load_snapshot(memory_store& store, const std::filesystem::path& 
     if (!out.error.empty())
         return out;
     out.written_at = time_point{microseconds{in.get<std::int64_t>()}};
-    std::unordered_map<std::uint32_t, written_group> groups;
+    std::unordered_map<std::uint32_t, stored_group> groups;
     if (!read_groups(in, store, groups)) {
-        out.error = "its rules make no sense";
+        out.error = "the rules in the file are invalid";
         return out;
     }
     std::vector<std::uint64_t> words;
@@ -253,16 +253,16 @@ snapshot_loaded load_snapshot(memory_store& store, const std::filesystem::path& 
 }
 
 snapshot_keeper::snapshot_keeper(const memory_store& store, std::filesystem::path path, microseconds interval,
-                                 clock now, report say)
-    : store_(store), path_(std::move(path)), interval_(interval), now_(std::move(now)), say_(std::move(say)),
-      thread_([this](const std::stop_token& stop) { run(stop); })
+                                 clock now, report report_saved)
+    : store_(store), path_(std::move(path)), interval_(interval), now_(std::move(now)),
+      report_(std::move(report_saved)), thread_([this](const std::stop_token& stop) { run(stop); })
 {}
 
 snapshot_keeper::~snapshot_keeper()
 {
     thread_.request_stop();
     thread_.join();
-    say_(save_snapshot(store_, path_, now_()));
+    report_(save_snapshot(store_, path_, now_()));
 }
 
 void snapshot_keeper::run(const std::stop_token& stop)
@@ -271,7 +271,7 @@ void snapshot_keeper::run(const std::stop_token& stop)
     while (!stop.stop_requested()) {
         if (wake_.wait_for(guard, stop, interval_, [] { return false; }) || stop.stop_requested())
             return;
-        say_(save_snapshot(store_, path_, now_()));
+        report_(save_snapshot(store_, path_, now_()));
     }
 }
 

@@ -1,8 +1,8 @@
-// The embedded store's memory across a restart: counters written to a file and read back, so that a day's quota is not
-// forgotten. Times in it are absolute, so the time that passes while the process is down counts.
+// Snapshots: the counters of a memory store in a file, so that a restart does not forget a day's quota. Times in it are
+// absolute, so the time while the process is down counts.
 //
-// A save writes `<path>.tmp`, syncs it and renames it: at any moment `<path>` is the previous snapshot or the new one,
-// whole. A file that is cut short, altered or of another version is reported and ignored; it is never half loaded.
+// A save writes `<path>.tmp`, syncs it and renames it: `<path>` is always a whole snapshot, the previous or the new
+// one. A file that is truncated, altered or of another version is reported and ignored; it is never partly loaded.
 #pragma once
 
 #include "limiter/memory/memory_store.hpp"
@@ -18,7 +18,7 @@ namespace headgate::limiter {
 
 struct snapshot_saved
 {
-    std::string error; // empty: it is on disk
+    std::string error; // empty: the snapshot is on disk
     std::uint64_t keys = 0;
     std::uint64_t bytes = 0;
 };
@@ -27,16 +27,17 @@ snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::p
 struct snapshot_loaded
 {
     bool found = false;
-    std::string error; // not empty: the file was ignored, and why
+    std::string error; // not empty: why the file was ignored
     time_point written_at{};
-    std::uint64_t keys = 0;     // put in place
-    std::uint64_t outlived = 0; // of chains that are gone from the configuration
+    std::uint64_t keys = 0;     // restored
+    std::uint64_t outlived = 0; // keys of chains that the configuration no longer has
     std::uint64_t no_room = 0;
 };
-// Call after every group is defined: counters are converted from the rules they were written under to today's.
+// Loads a snapshot. Counters are converted from the rules they were written under to the current ones.
+// REQUIRES: every group is defined.
 snapshot_loaded load_snapshot(memory_store& store, const std::filesystem::path& path, time_point now);
 
-// Saves at an interval on a thread of its own, and once more when it ends.
+// Saves at an interval on its own thread, and once more when it is destroyed.
 class snapshot_keeper
 {
 public:
@@ -44,7 +45,7 @@ public:
     using report = std::function<void(const snapshot_saved&)>;
 
     snapshot_keeper(const memory_store& store, std::filesystem::path path, microseconds interval, clock now,
-                    report say);
+                    report report_saved);
     ~snapshot_keeper();
 
 private:
@@ -54,7 +55,7 @@ private:
     std::filesystem::path path_;
     microseconds interval_;
     clock now_;
-    report say_;
+    report report_;
     std::mutex lock_;
     std::condition_variable_any wake_;
     std::jthread thread_;

@@ -1,7 +1,7 @@
 // The bytes of a snapshot. Little-endian, in this order:
 //   magic "HGSNAP" and a 2-byte version | written_at | groups: name, variant, rules | entries: group, level, flags,
 //   key, words | an end mark | checksum of everything before it
-// Pure: files belong to snapshot.cpp.
+// Pure: snapshot.cpp reads and writes the file.
 #pragma once
 
 #include "limiter/core/rule.hpp"
@@ -17,13 +17,13 @@
 
 namespace headgate::limiter::snapshot_format {
 
-static_assert(std::endian::native == std::endian::little, "snapshots are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "snapshots have the byte order of the machine");
 
 inline constexpr std::string_view magic{"HGSNAP\x02\x00", 8}; // the last two bytes are the version
 inline constexpr std::uint32_t end_of_entries = 0xffffffff;
 inline constexpr std::size_t checksum_block = 1 << 16;
 
-// A running checksum over blocks: each block is hashed with the sum of those before it as the secret.
+// A running checksum over blocks: the hash of each block takes the sum of the blocks before it as its secret.
 class checksum
 {
 public:
@@ -65,7 +65,7 @@ inline void put_text(std::string& out, std::string_view text)
     out.append(text);
 }
 
-// Reads what `put` wrote; after the first read past the end everything is zero and `failed` is set.
+// Reads what `put` wrote. After the first read past the end every value is zero and `failed` is set.
 class reader
 {
 public:
@@ -92,7 +92,6 @@ public:
         return bytes;
     }
     bool failed() const { return failed_; }
-    bool at_end() const { return rest_.empty(); }
 
 private:
     std::string_view rest_;
@@ -112,7 +111,8 @@ inline void put_rule(std::string& out, const rule& r)
     put(out, static_cast<std::uint8_t>(r.shadow));
 }
 
-// False when the numbers cannot be a rule's: arithmetic on them could divide by zero or overflow.
+// Reads a rule. Returns false when its numbers are not valid for a rule: arithmetic on them could divide by zero or
+// overflow.
 inline bool get_rule(reader& in, rule& r)
 {
     r.name = in.text();

@@ -1,5 +1,5 @@
-// Asks one thing of whoever has the key, and asks again where Redis says how: with the text of a script it does not
-// have, of another node, of the next master; all within the time of one command. What came of it is a `trouble`.
+// Makes one call to the server that has the key, and makes it again where Redis says how: with the text of a script
+// that the server does not have, to another node, to the next master; all within the timeout of one command.
 #pragma once
 
 #include "limiter/redis/client/error_class.hpp"
@@ -13,7 +13,7 @@
 
 namespace headgate::limiter::redis {
 
-// How a call ended. Anything but `none` is an outage to the request that asked.
+// How a call ended. Anything but `none` is an outage for the request.
 enum class trouble : std::uint8_t
 {
     none,
@@ -22,8 +22,8 @@ enum class trouble : std::uint8_t
     broken,
     overloaded,
     refused,   // an error reply
-    malformed, // not an answer of our scripts
-    confused   // asked again and again, to no end
+    malformed, // not a reply of our scripts
+    confused   // the call was repeated too often
 };
 std::string_view name_of(trouble t);
 
@@ -33,30 +33,31 @@ struct store_counters
     // On a cluster.
     std::uint64_t redirections = 0;  // MOVED and ASK that were followed
     std::uint64_t tried_again = 0;   // TRYAGAIN
-    std::uint64_t cross_slots = 0;   // CROSSSLOT: a mistake of ours
-    std::uint64_t split_chains = 0;  // asked in several slots
-    std::uint64_t lapsed = 0;        // reservations of somebody who did not come back, given back
+    std::uint64_t cross_slots = 0;   // CROSSSLOT: a defect of headgate
+    std::uint64_t split_chains = 0;  // called for in several slots
+    std::uint64_t lapsed = 0;        // reservations whose owner died, given back
     std::uint64_t lost_outcomes = 0; // reservations that could be neither confirmed nor given back
 };
 
 class caller
 {
-    static constexpr int most_asked = 4; // times a call is sent again
+    static constexpr int most_repeats = 4; // of one call
 
 public:
     explicit caller(std::shared_ptr<link_source> links) : links_(std::move(links)) {}
 
     link_source& links() { return *links_; }
-    steady_time turn_began() { return links_->route_to(0).to->turn_began(); }
+    event_loop& loop() { return links_->route_to(0).to->loop(); }
+    steady_time turn_began() { return loop().turn_began(); }
     error_class last_error() const { return last_error_; }
 
-    // One call, `write(out, by)`, that so many wait for. When it ends well the reply is in `got`, until the next
-    // suspension.
+    // Makes one call for so many requests: `write(out, by)` appends it. When it succeeds the reply is in `got`, valid
+    // until the next suspension.
     template <class Write>
     task<trouble> call(std::uint16_t slot, steady_time began, Write& write, link::answer& got,
-                       std::size_t asked_for = 1);
+                       std::size_t requests = 1);
 
-    // What came of a command that nobody else could be asked.
+    // Classifies and counts what came of a command that is not repeated.
     trouble trouble_of(const link::answer& got);
 
     store_counters seen;
@@ -66,33 +67,32 @@ private:
     error_class last_error_ = error_class::other;
 };
 
-// Commands are run in their order: when a text was sent after this call was, its digest is tried once more. So one text
-// a connection is enough, however many calls find it missing at once (M2); another script's text in between costs a
-// try, and there are no more scripts than tries. Whoever answers with another error has run nothing; the links know
-// whether somebody else will.
+// Redis runs commands in their order: when a text was sent after this call, the digest is tried once more. So one text
+// per connection is enough, however many calls find it missing at the same time (M2). Another script's text in between
+// costs a repetition, and there are no more scripts than repetitions. A server that answers with another error has run
+// nothing; the links know whether another server will.
 template <class Write>
-task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, link::answer& got,
-                           std::size_t asked_for)
+task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, link::answer& got, std::size_t requests)
 {
     auto by = call_by::digest;
     auto way = links_->route_to(slot);
     for (int round = 0;;) {
         auto& calls = way.to->calls();
-        const auto number = ++calls.asked;
+        const auto number = ++calls.sent;
         if (by == call_by::text) {
             calls.last_text = number;
             ++seen.texts_sent;
         }
         const auto append = [&](std::string& out) { write(out, by); };
-        got = co_await way.to->ask(began, append, way.asking, asked_for);
-        if (got.failed == failure::none && got.said().is_error() && round < most_asked &&
+        got = co_await way.to->ask(began, append, way.asking, requests);
+        if (got.failed == failure::none && got.said().is_error() && round < most_repeats &&
             classify(got.said().text()) == error_class::no_script) {
             by = calls.last_text > number ? call_by::digest : call_by::text;
             ++round;
             continue;
         }
         const auto failed = trouble_of(got);
-        if (failed != trouble::refused || round == most_asked)
+        if (failed != trouble::refused || round == most_repeats)
             co_return failed;
         const auto said = last_error_;
         const auto deadline = began + way.to->options().timeout;
@@ -100,7 +100,7 @@ task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, 
         if (!again)
             co_return trouble::refused;
         by = call_by::digest;
-        round += said == error_class::try_again ? 0 : 1; // time alone ends these
+        round += said == error_class::try_again ? 0 : 1; // only the deadline ends these
     }
 }
 

@@ -12,7 +12,7 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr std::size_t most_bytes = 3 + max_rules_a_group + number_bytes * (3 + 5 * max_rules_a_group);
+constexpr std::size_t most_bytes = 3 + max_rules_per_group + number_bytes * (3 + 5 * max_rules_per_group);
 
 // By how much a rule's charge is to change.
 struct change
@@ -56,7 +56,7 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
     const auto period = static_cast<std::uint64_t>(r.period.count());
     switch (group.kind(i)) {
     case script_kind::bucket: {
-        out.number(m.ticks_a_us);
+        out.number(m.ticks_per_us);
         const auto write_pair = [&](bucket_time t) { out.number(t.us), out.number(t.rest); };
         write_pair(split(m, ticks_of(m, by)));
         if (starts_with_less(r))
@@ -116,13 +116,13 @@ std::string_view write_argument(argument_room& room, const packed_group& group, 
 
 std::string_view write_argument(argument_room& room, const correction& c, const correct_options& how)
 {
-    std::array<change, max_rules_a_group> changes;
+    std::array<change, max_rules_per_group> changes;
     for (std::size_t i = 0; i < c.group->size(); ++i)
         changes[i] = change_of(c, i);
     return write_argument(room, *c.group, changes, c.charged_at, how);
 }
 
-constexpr std::array<change, max_rules_a_group> no_changes{};
+constexpr std::array<change, max_rules_per_group> no_changes{};
 
 } // namespace
 

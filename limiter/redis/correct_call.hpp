@@ -1,4 +1,4 @@
-// What was charged in Redis, corrected: settled, given back, ended, or kept alive. The arguments of correct.lua.
+// Changes of earlier charges in Redis: settle, give back, end, renew. The arguments of correct.lua.
 #pragma once
 
 #include "limiter/redis/take_call.hpp"
@@ -31,7 +31,7 @@ void append_correct(std::string& out, const correction& c, const correct_options
 std::string correct_argument(const correction& c, const correct_options& how);
 std::string commit_argument(const packed_group& group, const correct_options& how);
 
-// Gives what `how.who` has in flight on the key its whole lifetime again.
+// Renews the requests in flight that `how.who` has on the key.
 void append_renew(std::string& out, const packed_group& group, std::string_view key, const correct_options& how,
                   call_by by = call_by::digest, const script& s = correct_script());
 

@@ -162,7 +162,7 @@ std::optional<std::vector<rule>> parse_rules(std::string_view text)
     std::vector<rule> rules;
     while (!text.empty()) {
         const auto end = text.find('\n');
-        if (end == text.npos || rules.size() == max_rules_a_group)
+        if (end == text.npos || rules.size() == max_rules_per_group)
             return {};
         auto r = parse_rule(text.substr(0, end));
         if (!r)

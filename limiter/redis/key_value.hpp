@@ -1,6 +1,6 @@
 // A key's value in Redis, taken apart into the state words of limiter/core and put together again. For everything that
-// is not a request: carrying use over to other rules, and what operators ask of a key. The caller reads the value,
-// changes it here, and puts it back with replace.lua; when somebody was faster it begins again.
+// is not a request: converting it to other rules, and the operators' verbs. The caller reads the value,
+// changes it here, and puts it back with replace.lua; when another gateway was faster it begins again.
 #pragma once
 
 #include "limiter/core/decision.hpp"
@@ -62,14 +62,14 @@ std::string encode(const packed_group& group, const key_value& value);
 
 // A key never seen.
 key_value fresh_value(const packed_group& group, time_point now);
-// Time never runs back for a key; slots nobody renewed are free; what was reserved and not confirmed in time is given
-// back. Returns the moment that counts.
+// Brings the value to `now`: time never runs back for a key, slots in flight that were not renewed are free, and
+// reservations that were not confirmed in time are given back. Returns the moment that counts.
 time_point advance(const packed_group& group, key_value& value, time_point now);
 // How long the value must live in Redis.
 std::chrono::milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now);
 
-// Carries what was used over to other rules, by their names. Another plan of the same group: carry::all. What is
-// reserved counts as used from now on: whoever reserved it does not know the new rules.
+// Converts what was used to other rules, matched by name. Another plan of the same group: carry::all. What is reserved
+// counts as used from now on: the gateway that reserved it does not know the new rules.
 key_value convert_value(const packed_group& from, const key_value& old, const packed_group& to, time_point now,
                         carry how);
 // carry::all when the fingerprint is that of the group's own or of one of its variants, in the version it has now.

@@ -96,7 +96,7 @@ struct bucket_time
 };
 inline bucket_time split(const meter& m, wide ticks)
 {
-    const auto a_us = static_cast<wide>(m.ticks_a_us);
+    const auto a_us = static_cast<wide>(m.ticks_per_us);
     const wide us = ticks / a_us;
     if (us >= static_cast<wide>(largest))
         return {largest, 0};
@@ -104,11 +104,11 @@ inline bucket_time split(const meter& m, wide ticks)
 }
 inline wide join(const meter& m, bucket_time t)
 {
-    return static_cast<wide>(t.us) * static_cast<wide>(m.ticks_a_us) + static_cast<wide>(t.rest);
+    return static_cast<wide>(t.us) * static_cast<wide>(m.ticks_per_us) + static_cast<wide>(t.rest);
 }
 inline wide ticks_of(const meter& m, std::uint64_t cost)
 {
-    return static_cast<wide>(cost) * static_cast<wide>(m.ticks_a_unit);
+    return static_cast<wide>(cost) * static_cast<wide>(m.ticks_per_unit);
 }
 
 } // namespace headgate::limiter::redis

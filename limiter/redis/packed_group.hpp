@@ -65,13 +65,13 @@ private:
     bool has_tails_ = false;
     bool is_usual_ = false;
     bool refusals_may_write_ = false;
-    mutable std::vector<window_pair> windows_; // the last answer, a rule
+    mutable std::vector<window_pair> windows_; // the last answer, per rule
 };
 
 // How many numbers of a value a rule takes before the tails.
 std::size_t numbers_of(script_kind kind);
 
-// A bucket that a key never seen finds not full.
+// A bucket that is not full for a key that was never used.
 inline bool starts_with_less(const rule& r) { return r.is_bucket() && r.initial < r.capacity; }
 
 // Rules that stand on their own, such as those another gateway wrote a value under.

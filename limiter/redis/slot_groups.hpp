@@ -1,4 +1,4 @@
-// The keys of a chain, put together by the slots of a cluster they are in: what is in one slot is asked in one call.
+// The keys of a chain, put together by the slots of a cluster they are in: the keys of one slot go into one call.
 // No I/O.
 #pragma once
 

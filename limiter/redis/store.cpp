@@ -11,7 +11,7 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr int most_rounds = 8;                          // of one question, before it is given up
+constexpr int most_rounds = 8;                          // of one decision, before it is given up
 constexpr std::string_view rules_lifetime = "34560000"; // 400 days: longer than any value written under them
 
 } // namespace
@@ -58,8 +58,8 @@ store::shared_rules store::packed(const rule_group& group)
     return known.rules;
 }
 
-// Another gateway, with other rules, will want to know under which ones a value was written. Once a connection: Redis
-// may have been emptied meanwhile.
+// Stores the rules in Redis, so that a gateway with other rules can convert a value that was written under these. Once
+// per connection: Redis may have lost its data in between.
 void store::publish(known_rules& known)
 {
     const auto way = links().route_to(known.rules_slot);
@@ -67,7 +67,8 @@ void store::publish(known_rules& known)
     if (known.published == connection || way.to->now() != link::state::ready)
         return;
     known.published = connection;
-    start(publish_later(caller_, known.rules_slot, rules_key(known.rules->fingerprint()), known.rules->description()));
+    spawn_task(
+        publish_later(caller_, known.rules_slot, rules_key(known.rules->fingerprint()), known.rules->description()));
 }
 
 task<void> store::publish_later(std::shared_ptr<caller> by, std::uint16_t slot, std::string key,
@@ -80,11 +81,11 @@ task<void> store::publish_later(std::shared_ptr<caller> by, std::uint16_t slot, 
     co_await by->call(slot, by->turn_began(), write, got);
 }
 
-// ---- time, as Redis told it last
+// ---- time, by the last reply of Redis
 
-void store::note_time(time_point told)
+void store::note_time(time_point now)
 {
-    redis_time_ = told;
+    redis_time_ = now;
     redis_time_at_ = turn_began();
 }
 
@@ -128,11 +129,15 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
         }
         slot = groups.all[0].slot;
     }
-    if (can_ask_together(q, slot)) {
-        const auto got = co_await together_->take(slot, q.began, q.parts[0], q.how);
-        if (got.failed != trouble::none)
-            co_return got.failed;
-        const auto said = read_take(got.said, q.all(), q.how, out, decisions);
+    if (can_join_batch(q, slot)) {
+        take_together::question asked(slot, q.began, q.parts[0], q.how);
+        together_->join(asked);
+        co_await asked.wait();
+        if (asked.leads())
+            co_await together_->call_for_all(asked);
+        if (asked.failed != trouble::none)
+            co_return asked.failed;
+        const auto said = read_take(asked.said, q.all(), q.how, out, decisions);
         note_time(said.now);
         if (said.status == call_status::done)
             co_return trouble::none;
@@ -159,8 +164,8 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
     co_return trouble::confused;
 }
 
-// Nobody waits for the end of the turn who cannot be asked at all.
-bool store::can_ask_together(const question& q, std::uint16_t slot)
+// A request does not wait for the end of the turn when its server cannot be reached.
+bool store::can_join_batch(const question& q, std::uint16_t slot)
 {
     return is_usual(q.all(), q.how) && links().route_to(slot).to->now() == link::state::ready;
 }
@@ -216,7 +221,7 @@ task<trouble> store::find_rules(steady_time began, std::uint64_t fingerprint,
         co_return failed;
     auto rules = parse_rules(got.said().text());
     if (!rules)
-        co_return trouble::none; // nobody knows them any more
+        co_return trouble::none; // they are lost
     out = std::make_shared<const detached_rules>(std::move(*rules));
     if (other_rules_.size() >= 1000)
         other_rules_.clear();
@@ -224,9 +229,9 @@ task<trouble> store::find_rules(steady_time began, std::uint64_t fingerprint,
     co_return trouble::none;
 }
 
-// What the key has used is carried over to the rules it is judged by from now on, and what was reserved for too long is
-// given back. When somebody was faster, the question is simply asked again. `known`: false when the rules it was
-// written under are lost, so that nothing can be carried.
+// Converts what the key has used to the rules that are in force now, and gives back reservations that have lapsed. When
+// another gateway was faster, the repeated call finds what that one wrote. `known` becomes false when the rules that
+// the value was written under are lost, so that nothing can be converted.
 task<trouble> store::carry_over(steady_time began, std::uint16_t slot, const packed_group& to, std::string key,
                                 std::string value, time_point now, bool& known)
 {

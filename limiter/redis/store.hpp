@@ -1,5 +1,6 @@
-// A worker's side of a store in Redis: asks about a chain where its keys are, asks again where Redis says how (another
-// version of the rules), and explains the answer. Everything is a coroutine of the worker's thread.
+// A store in Redis, as one worker uses it: decides chains on the servers that have their keys, repeats a call where
+// Redis says how (such as for another version of the rules), and turns replies into decisions. Everything runs on the
+// thread of the worker.
 #pragma once
 
 #include "limiter/redis/caller.hpp"
@@ -32,7 +33,7 @@ struct script_set
 class store
 {
 public:
-    // What a chain over several slots has taken is given back after this, unless it was confirmed.
+    // What a chain over several slots has reserved is given back after this, unless it was confirmed.
     static constexpr microseconds reservation_lifetime{10'000'000};
 
     store(std::shared_ptr<link_source> links, holder who, key_form form = key_form::plain_when_short,
@@ -46,8 +47,8 @@ public:
     const store_counters& seen() const { return caller_->seen; }
     error_class last_error() const { return caller_->last_error(); }
 
-    // As memory_store has them; the moment is Redis's. The time there is for an answer counts from `began`: when the
-    // request first asked, so that all its chains together take no longer than one may.
+    // The same as in memory_store, at Redis's time. The timeout counts from `began`, when the request began to be
+    // limited, so that all its chains together take no longer than one may.
     task<trouble> take(std::span<const part> parts, std::span<decision> decisions, verdict& out, steady_time began)
     {
         return ask_chain(parts, false, decisions, out, began);
@@ -60,13 +61,13 @@ public:
     {
         return ask_chain(parts, true, decisions, out, turn_began());
     }
-    // `as_charged.group` may be an older version of `group`, which is what the key is judged by now.
+    // Settles an earlier charge. `as_charged.group` may be an older version of `group`, the rules of the key by now.
     task<trouble> correct(const rule_group& group, const part& as_charged, std::span<const std::uint64_t> actual,
                           time_point charged_at);
-    // Tells Redis that what this gateway holds of the key is still held.
+    // Renews the requests in flight that this gateway holds on the key.
     task<trouble> renew(const rule_group& group, std::string_view key);
 
-    // Operators' verbs.
+    // For operators.
     task<trouble> inspect(const rule_group& group, std::string_view key, std::optional<key_report>& out);
     task<trouble> list(const rule_group& group, std::string_view key_prefix, std::size_t most,
                        std::vector<key_report>& out);
@@ -80,27 +81,27 @@ public:
 
 private:
     using shared_rules = std::shared_ptr<const packed_group>;
-    // A text of the store's, given back at the end.
+    // A string from spare_, returned at the end of the scope.
     class spare_text;
 
-    // Of one group: ready, and to which connection of which link its rules were told.
+    // Of one group: its rules in Redis's form, and to which connection of which link they were published.
     struct known_rules
     {
         shared_rules rules;
         std::uint16_t rules_slot = 0; // of rules_key
         std::pair<std::uint64_t, std::uint64_t> published;
     };
-    // A chain as it is asked.
+    // One decision about a chain.
     struct question
     {
         steady_time began{};
         std::array<shared_rules, max_parts> rules;
-        std::array<asked_part, max_parts> parts;
+        std::array<chain_part, max_parts> parts;
         std::size_t count = 0;
         take_options how;
-        std::span<const asked_part> all() const { return {parts.data(), count}; }
+        std::span<const chain_part> all() const { return {parts.data(), count}; }
     };
-    class countdown;
+    class barrier;
     struct slot_part; // of a chain over several slots
     struct follow_up;
 
@@ -110,14 +111,15 @@ private:
                                     std::string description);
     std::uint16_t slot_for(std::string_view key) { return links().spreads_keys() ? slot_of(key) : std::uint16_t{0}; }
     steady_time turn_began() { return caller_->turn_began(); }
-    void note_time(time_point told);
+    void spawn_task(task<void> work) { spawn(caller_->loop().get_executor(), std::move(work)); }
+    void note_time(time_point now);
     time_point guess_time();
 
     task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out,
                             steady_time began);
-    bool can_ask_together(const question& q, std::uint16_t slot);
+    bool can_join_batch(const question& q, std::uint16_t slot);
     trouble unexplained(call_status status);
-    // Makes the key of an answer that decided nothing such that it can be asked about again.
+    // Repairs the key that kept a call from deciding, so that the call can be repeated.
     task<trouble> mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
                        call_answer said, std::string value, bool& replace, time_point& guess);
     task<trouble> carry_over(steady_time began, std::uint16_t slot, const packed_group& to, std::string key,
@@ -127,16 +129,16 @@ private:
     // A chain over several slots (store_groups.cpp).
     std::uint64_t next_reservation();
     task<trouble> ask_groups(question& q, const slot_groups& groups, std::span<decision> decisions, verdict& out);
-    task<void> ask_slot(question& q, slot_part& of, countdown& all);
+    task<void> ask_slot(question& q, slot_part& of, barrier& all);
     task<trouble> ask_slot_now(question& q, slot_part& of);
     task<void> count_refusal(question& q, std::span<slot_part> of, std::span<decision> decisions, verdict& out);
     call_answer read_all(std::span<const slot_part> of, bool counted, const take_options& how, verdict& out,
                          std::span<decision> decisions);
     void confirm(const question& q, const slot_part& of, std::span<const decision> decisions);
-    void count_later(const slot_part& of, const asked_part& p, std::span<const std::uint64_t> costs);
+    void count_later(const slot_part& of, const chain_part& p, std::span<const std::uint64_t> costs);
     void remember_start(const slot_part& of);
     std::vector<follow_up> refunds_of(const question& q, const slot_part& of) const;
-    task<void> count_in_slot(question& q, slot_part& of, countdown& all);
+    task<void> count_in_slot(question& q, slot_part& of, barrier& all);
     static task<trouble> try_once(caller& by, steady_time began, const follow_up& what);
     static task<void> follow(std::shared_ptr<caller> by, follow_up what);
 
@@ -146,7 +148,7 @@ private:
     task<trouble> scan(std::shared_ptr<link> server, const rule_group& group, std::string_view key_prefix,
                        std::vector<std::string>& found);
 
-    std::shared_ptr<caller> caller_; // what is done after an answer keeps it
+    std::shared_ptr<caller> caller_; // shared with what is done after an answer
     std::shared_ptr<take_together> together_;
     holder who_;
     key_form form_;
@@ -154,7 +156,7 @@ private:
     boost::unordered_flat_map<const rule_group*, known_rules> packed_;
     boost::unordered_flat_map<std::uint64_t, std::shared_ptr<const detached_rules>> other_rules_; // by fingerprint
     std::vector<std::string> spare_;
-    time_point redis_time_{}; // the last Redis told, and when
+    time_point redis_time_{}; // the last that Redis returned, and when it came
     steady_time redis_time_at_{};
     std::uint64_t last_reservation_;
 };

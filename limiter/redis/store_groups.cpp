@@ -1,7 +1,7 @@
 // A chain whose keys are in several slots of a cluster, which no script can decide in one step (decision 8): every slot
-// reserves its part at the same time; when all admit, what was reserved is confirmed, otherwise given back. Whoever
-// does neither, because it died, has reserved in vain: later calls give that back. Nobody waits for the second step,
-// except where a refusal is counted.
+// reserves its part at the same time; when all admit, the reservations are confirmed, otherwise given back.
+// Reservations of a gateway that died before the second step lapse, and later calls give them back. The request does
+// not wait for the second step, except where a refusal is counted.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/store.hpp"
 
@@ -11,41 +11,43 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr int most_rounds = 8; // of one question, before it is given up
+constexpr int most_rounds = 8; // of one decision, before it is given up
 constexpr microseconds pause_between_tries{50'000};
 
-bool refusals_may_write(std::span<const asked_part> parts)
+bool refusals_may_write(std::span<const chain_part> parts)
 {
     return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.group->refusals_may_write(); });
 }
 
-std::uint64_t cost_of(const asked_part& p, std::size_t rule) { return p.costs.empty() ? 1 : p.costs[rule]; }
+std::uint64_t cost_of(const chain_part& p, std::size_t rule) { return p.costs.empty() ? 1 : p.costs[rule]; }
 
 } // namespace
 
-// So many are under way; one waits for all of them.
-class store::countdown
+// Waits until so many coroutines are done.
+class store::barrier
 {
 public:
-    explicit countdown(std::size_t n) : left_(n) {}
-    void one_is_done()
+    explicit barrier(std::size_t n) : left_(n) {}
+    void arrive()
     {
-        if (--left_ == 0 && waiting_)
-            waiting_.resume();
+        if (--left_ == 0)
+            done_.notify();
     }
-    bool await_ready() const noexcept { return left_ == 0; }
-    void await_suspend(std::coroutine_handle<> waiting) noexcept { waiting_ = waiting; }
-    void await_resume() const noexcept {}
+    task<void> wait()
+    {
+        while (left_ > 0)
+            co_await done_.wait();
+    }
 
 private:
     std::size_t left_;
-    std::coroutine_handle<> waiting_;
+    event done_;
 };
 
 struct store::slot_part
 {
     std::uint16_t slot = 0;
-    std::span<const asked_part> parts;
+    std::span<const chain_part> parts;
     std::span<const std::uint8_t> places; // of them in the chain
     take_options how;
     trouble failed = trouble::none;
@@ -58,7 +60,7 @@ struct store::slot_part
     }
 };
 
-// One call with one key, whose reply nobody waits for. It holds what it needs: rules may be gone by then.
+// One call with one key, in the background. It owns what it needs, because the rules may be gone by then.
 struct store::follow_up
 {
     const script* calls = nullptr;
@@ -77,12 +79,12 @@ task<trouble> store::ask_groups(question& q, const slot_groups& groups, std::spa
     ++caller_->seen.split_chains;
     if (!q.how.look)
         q.how.reserve = {next_reservation(), reservation_lifetime};
-    std::array<asked_part, max_parts> by_slot;
+    std::array<chain_part, max_parts> by_slot;
     for (std::size_t i = 0; i < q.count; ++i)
         by_slot[i] = q.parts[groups.order[i]];
     std::array<slot_part, max_parts> room;
     const auto slots = std::span(room).first(groups.count);
-    countdown all(slots.size());
+    barrier all(slots.size());
     for (std::size_t i = 0; i < slots.size(); ++i) {
         const auto& from = groups.all[i];
         slots[i].slot = from.slot;
@@ -91,8 +93,8 @@ task<trouble> store::ask_groups(question& q, const slot_groups& groups, std::spa
         slots[i].how = q.how;
     }
     for (auto& each : slots)
-        start(ask_slot(q, each, all));
-    co_await all;
+        spawn_task(ask_slot(q, each, all));
+    co_await all.wait();
 
     auto failed = trouble::none;
     for (const auto& each : slots)
@@ -112,9 +114,9 @@ task<trouble> store::ask_groups(question& q, const slot_groups& groups, std::spa
     const bool counts = failed == trouble::none && !out.blocked;
     for (const auto& each : slots) {
         if (counts && refusals_may_write(each.parts))
-            continue; // in its turn
+            continue; // count_refusal does it
         for (auto& refund : refunds_of(q, each))
-            start(follow(caller_, std::move(refund)));
+            spawn_task(follow(caller_, std::move(refund)));
         if (out.blocked && failed == trouble::none)
             remember_start(each);
     }
@@ -125,10 +127,10 @@ task<trouble> store::ask_groups(question& q, const slot_groups& groups, std::spa
 
 // ---- the first step
 
-task<void> store::ask_slot(question& q, slot_part& of, countdown& all)
+task<void> store::ask_slot(question& q, slot_part& of, barrier& all)
 {
     of.failed = co_await ask_slot_now(q, of);
-    all.one_is_done();
+    all.arrive();
 }
 
 task<trouble> store::ask_slot_now(question& q, slot_part& of)
@@ -167,7 +169,8 @@ call_answer store::read_all(std::span<const slot_part> of, bool counted, const t
 
 // ---- the second step
 
-// What shadow rules that count refusals would have refused is counted here: the reservation left it alone.
+// Confirms the reservations of a slot, and counts what shadow rules with count_refused would have refused: the
+// reservation did not.
 void store::confirm(const question& q, const slot_part& of, std::span<const decision> decisions)
 {
     std::array<std::size_t, max_parts> first{};
@@ -176,8 +179,8 @@ void store::confirm(const question& q, const slot_part& of, std::span<const deci
     const correct_options ends{.who = who_, .reservation = q.how.reserve.id};
     for (std::size_t k = 0; k < of.parts.size(); ++k) {
         const auto& p = of.parts[k];
-        start(follow(caller_, {scripts_.correct, of.slot, std::string(p.key), commit_argument(*p.group, ends)}));
-        std::array<std::uint64_t, max_rules_a_group> costs{};
+        spawn_task(follow(caller_, {scripts_.correct, of.slot, std::string(p.key), commit_argument(*p.group, ends)}));
+        std::array<std::uint64_t, max_rules_per_group> costs{};
         bool counts = false;
         for (std::size_t i = 0; i < p.group->size(); ++i) {
             const auto& r = p.group->limits(i).limits;
@@ -191,28 +194,28 @@ void store::confirm(const question& q, const slot_part& of, std::span<const deci
     }
 }
 
-// A refusal that is counted, of these costs, without anybody waiting.
-void store::count_later(const slot_part& of, const asked_part& p, std::span<const std::uint64_t> costs)
+// Counts a refusal of these costs in the background.
+void store::count_later(const slot_part& of, const chain_part& p, std::span<const std::uint64_t> costs)
 {
     auto how = of.how;
     how.reserve = {};
     how.refused = true;
-    const asked_part refused{p.group, p.key, costs.first(p.group->size())};
-    start(follow(caller_, {scripts_.take, of.slot, std::string(p.key), take_argument(refused, how)}));
+    const chain_part refused{p.group, p.key, costs.first(p.group->size())};
+    spawn_task(follow(caller_, {scripts_.take, of.slot, std::string(p.key), take_argument(refused, how)}));
 }
 
-// A key that was refused by an operator has been seen, if by nobody else: what it starts with, it has started with.
+// A key that is blocked by an operator has been used all the same: its initial tokens count from this request on.
 void store::remember_start(const slot_part& of)
 {
-    constexpr std::array<std::uint64_t, max_rules_a_group> nothing{};
+    constexpr std::array<std::uint64_t, max_rules_per_group> nothing{};
     for (const auto& p : of.parts) {
         if (p.group->refusals_may_write())
             count_later(of, p, nothing);
     }
 }
 
-// What gives back what the slot has reserved. Where the reservation is not known, because it was never heard of,
-// nothing will change.
+// Returns the calls that give back what the slot has reserved. Where no reply came, Redis may not have made the
+// reservation; then the calls change nothing.
 std::vector<store::follow_up> store::refunds_of(const question& q, const slot_part& of) const
 {
     std::vector<follow_up> all;
@@ -226,7 +229,7 @@ std::vector<store::follow_up> store::refunds_of(const question& q, const slot_pa
     const correct_options how{.who = who_, .guess = charged_at, .reservation = q.how.reserve.id};
     std::size_t at = 0;
     for (const auto& p : of.parts) {
-        std::array<std::uint64_t, max_rules_a_group> costs{};
+        std::array<std::uint64_t, max_rules_per_group> costs{};
         for (std::size_t i = 0; i < p.group->size(); ++i, ++at) {
             const bool was_charged = is_known ? decisions[at].admitted : !p.group->limits(i).limits.shadow;
             costs[i] = was_charged ? cost_of(p, i) : 0;
@@ -238,7 +241,7 @@ std::vector<store::follow_up> store::refunds_of(const question& q, const slot_pa
     return all;
 }
 
-// Rules that count refusals count this one, wherever it came from.
+// Counts the refusal by the rules with count_refused of every slot.
 task<void> store::count_refusal(question& q, std::span<slot_part> of, std::span<decision> decisions, verdict& out)
 {
     std::size_t counting = 0;
@@ -246,17 +249,17 @@ task<void> store::count_refusal(question& q, std::span<slot_part> of, std::span<
         counting += refusals_may_write(each.parts) ? 1u : 0u;
     if (counting == 0)
         co_return;
-    countdown all(counting);
+    barrier all(counting);
     for (auto& each : of) {
         if (refusals_may_write(each.parts))
-            start(count_in_slot(q, each, all));
+            spawn_task(count_in_slot(q, each, all));
     }
-    co_await all;
+    co_await all.wait();
     read_all(of, true, q.how, out, decisions);
 }
 
-// What was reserved must be given back first. Where that fails, the first answer is what is told.
-task<void> store::count_in_slot(question& q, slot_part& of, countdown& all)
+// Gives back what was reserved, then counts. When the first fails, the answer to the reservation stands.
+task<void> store::count_in_slot(question& q, slot_part& of, barrier& all)
 {
     auto refunds = refunds_of(q, of);
     bool is_given_back = true;
@@ -264,16 +267,16 @@ task<void> store::count_in_slot(question& q, slot_part& of, countdown& all)
         const auto failed = co_await try_once(*caller_, q.began, each);
         is_given_back = is_given_back && failed == trouble::none;
         if (failed != trouble::none)
-            start(follow(caller_, std::move(each)));
+            spawn_task(follow(caller_, std::move(each)));
     }
     of.how.reserve = {};
     of.how.refused = true;
     if (is_given_back)
         of.failed = co_await ask_slot_now(q, of);
-    all.one_is_done();
+    all.arrive();
 }
 
-// `malformed`: it came to nothing for good.
+// Returns `malformed` when trying again is of no use.
 task<trouble> store::try_once(caller& by, steady_time began, const follow_up& what)
 {
     const auto write = [&](std::string& out, call_by how) {
@@ -286,7 +289,8 @@ task<trouble> store::try_once(caller& by, steady_time began, const follow_up& wh
     co_return read_status(got.said().text(), 1).status == call_status::done ? trouble::none : trouble::malformed;
 }
 
-// Asked again until the reservation has half lapsed: later it might be confirmed where it was already given back.
+// Repeats the call until half of the reservation's lifetime is over: after that it might be confirmed on one server and
+// given back already on another.
 task<void> store::follow(std::shared_ptr<caller> by, follow_up what)
 {
     const auto until = by->turn_began() + reservation_lifetime / 2;

@@ -1,5 +1,5 @@
-// What operators ask of one key: its value is read, changed here by the arithmetic of limiter/core, and put back if
-// nobody was faster.
+// The operators' verbs: read the value of a key, change it here by the arithmetic of limiter/core, and write it back
+// unless it was changed in between.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/store.hpp"
 
@@ -29,7 +29,7 @@ std::optional<time_point> read_time(const reply& said)
 
 } // namespace
 
-// The clock of whoever has the key.
+// Reads the clock of the server that has the key.
 task<trouble> store::read_clock(steady_time began, std::uint16_t slot, std::string_view key, time_point& now)
 {
     const bool is_real = scripts_.clock_key.empty();
@@ -45,9 +45,9 @@ task<trouble> store::read_clock(steady_time began, std::uint16_t slot, std::stri
     if (failed != trouble::none)
         co_return failed;
     if (is_real) {
-        const auto told = read_time(got.said());
-        now = told.value_or(time_point{});
-        co_return told ? trouble::none : trouble::malformed;
+        const auto time = read_time(got.said());
+        now = time.value_or(time_point{});
+        co_return time ? trouble::none : trouble::malformed;
     }
     std::int64_t us = 0;
     const auto text = got.said().text();
@@ -207,7 +207,7 @@ task<trouble> store::list(const rule_group& group, std::string_view key_prefix, 
             co_return failed;
     }
     std::sort(found.begin(), found.end());
-    found.erase(std::unique(found.begin(), found.end()), found.end()); // SCAN may tell of a key twice
+    found.erase(std::unique(found.begin(), found.end()), found.end()); // SCAN may return a key twice
     if (found.size() > most)
         found.resize(most);
     for (const auto& key : found) {

@@ -19,7 +19,7 @@ enum mode : unsigned
     refused_elsewhere = 64,
 };
 
-constexpr std::size_t most_bytes = 3 + max_rules_a_group + number_bytes * (4 + 8 * max_rules_a_group);
+constexpr std::size_t most_bytes = 3 + max_rules_per_group + number_bytes * (4 + 8 * max_rules_per_group);
 
 unsigned kind_byte(const packed_group& group, std::size_t i)
 {
@@ -41,7 +41,7 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
     const auto& m = group.limits(i);
     const auto& r = m.limits;
     if (group.kind(i) == script_kind::bucket) {
-        out.number(m.ticks_a_us);
+        out.number(m.ticks_per_us);
         write_pair(out, split(m, ticks_of(m, cost)));
         write_pair(out, split(m, m.tolerance));
         if (starts_with_less(r))
@@ -62,7 +62,7 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
     }
 }
 
-void write_reservation(number_writer& out, const asked_part& p, const take_options& how)
+void write_reservation(number_writer& out, const chain_part& p, const take_options& how)
 {
     out.number(how.reserve.id);
     out.number(to_number(how.reserve.lifetime));
@@ -71,7 +71,7 @@ void write_reservation(number_writer& out, const asked_part& p, const take_optio
         out.number(p.costs.empty() ? 1 : p.costs[i]);
 }
 
-unsigned mode_of(std::span<const asked_part> parts, const asked_part& p, const take_options& how)
+unsigned mode_of(std::span<const chain_part> parts, const chain_part& p, const take_options& how)
 {
     unsigned mode =
         (how.look ? look_only : 0u) | (how.replace ? replace_others : 0u) | (p.group->has_tails() ? has_tails : 0u);
@@ -84,8 +84,8 @@ unsigned mode_of(std::span<const asked_part> parts, const asked_part& p, const t
 }
 
 // One part's argument, into room for it.
-std::string_view write_argument(std::array<char, most_bytes>& room, std::span<const asked_part> parts,
-                                const asked_part& p, const take_options& how)
+std::string_view write_argument(std::array<char, most_bytes>& room, std::span<const chain_part> parts,
+                                const chain_part& p, const take_options& how)
 {
     number_writer to(room.data());
     const auto& group = *p.group;
@@ -104,7 +104,7 @@ std::string_view write_argument(std::array<char, most_bytes>& room, std::span<co
 
 } // namespace
 
-void append_take(std::string& out, std::span<const asked_part> parts, const take_options& how, call_by by,
+void append_take(std::string& out, std::span<const chain_part> parts, const take_options& how, call_by by,
                  const script& s)
 {
     append_call(out, s, by, parts.size(), parts.size());
@@ -116,7 +116,7 @@ void append_take(std::string& out, std::span<const asked_part> parts, const take
     }
 }
 
-bool is_usual(std::span<const asked_part> parts, const take_options& how)
+bool is_usual(std::span<const chain_part> parts, const take_options& how)
 {
     if (parts.size() != 1 || !parts[0].group->is_usual() || how.look || how.replace || how.refused ||
         how.reserve.id != 0)
@@ -124,7 +124,7 @@ bool is_usual(std::span<const asked_part> parts, const take_options& how)
     return std::none_of(parts[0].costs.begin(), parts[0].costs.end(), [](auto cost) { return cost == 0; });
 }
 
-void write_each_argument(std::string& out, const asked_part& any, const take_options& how)
+void write_each_argument(std::string& out, const chain_part& any, const take_options& how)
 {
     std::array<char, most_bytes> room;
     number_writer to(room.data());
@@ -147,7 +147,7 @@ void append_take_each(std::string& out, std::size_t keys, std::string_view key_w
     append_word(out, argument);
 }
 
-std::string take_argument(const asked_part& part, const take_options& how)
+std::string take_argument(const chain_part& part, const take_options& how)
 {
     std::array<char, most_bytes> room;
     return std::string(write_argument(room, {&part, 1}, part, how));

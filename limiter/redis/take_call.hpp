@@ -1,6 +1,6 @@
-// One chain asked of Redis: the arguments of take.lua, and what its answer means. The script decides and charges; from
-// the state that it found, what clients are told is computed here, by the arithmetic of limiter/core that the memory
-// store uses too. No I/O, and no allocation once the buffer has grown.
+// A decision about one chain in Redis: the arguments of take.lua, and the meaning of its reply. The script decides and
+// charges. From the state that it returns, the decisions are computed here, by the arithmetic of limiter/core that the
+// memory store uses too. No I/O, and no allocation once the buffer has grown.
 #pragma once
 
 #include "limiter/redis/packed_group.hpp"
@@ -16,14 +16,14 @@
 namespace headgate::limiter::redis {
 
 // One part of a chain.
-struct asked_part
+struct chain_part
 {
     const packed_group* group = nullptr;
     std::string_view key;                 // as append_key writes it; no two of a chain the same
-    std::span<const std::uint64_t> costs; // one a rule; none: each costs 1
+    std::span<const std::uint64_t> costs; // one per rule; none: each costs 1
 };
 
-// Who holds requests in flight. What it holds is released when nobody has renewed it for `lifetime`.
+// A gateway that holds requests in flight. They are released when it has not renewed them for `lifetime`.
 struct holder
 {
     std::uint64_t id = 0; // below 2^53, another for each gateway
@@ -41,17 +41,17 @@ struct reservation_terms
 struct take_options
 {
     bool look = false;    // judge, change nothing
-    bool replace = false; // a value that is not ours, or of rules that nobody knows, counts as none
+    bool replace = false; // a value that is not ours, or whose rules are lost, counts as none
     holder who;
     time_point guess{}; // Redis's time, about: for windows of a calendar
     reservation_terms reserve;
-    bool refused = false; // by a part that was asked elsewhere: count the refusal where rules do, take nothing
+    bool refused = false; // by a part in another slot: count the refusal where rules do, take nothing
 };
 
-void append_take(std::string& out, std::span<const asked_part> parts, const take_options& how,
+void append_take(std::string& out, std::span<const chain_part> parts, const take_options& how,
                  call_by by = call_by::digest, const script& s = take_script());
-// The one argument of a call about one part, to be made later.
-std::string take_argument(const asked_part& part, const take_options& how);
+// Returns the one argument of a call about one part, for a call that is made later.
+std::string take_argument(const chain_part& part, const take_options& how);
 
 enum class call_status
 {
@@ -75,17 +75,17 @@ struct call_answer
 
 // Reads the reply to an append_take of the same parts and options. When it is `done`, the verdict and one decision a
 // rule, part by part, are as memory_store would give them.
-call_answer read_take(std::string_view reply, std::span<const asked_part> parts, const take_options& how, verdict& out,
+call_answer read_take(std::string_view reply, std::span<const chain_part> parts, const take_options& how, verdict& out,
                       std::span<decision> decisions);
 
-// A chain that was asked in several places: which of its parts each was asked about, and what it said.
+// A chain that was decided by several calls: the parts of one call, and its reply.
 struct partial_reply
 {
-    std::span<const asked_part> parts;
+    std::span<const chain_part> parts;
     std::span<const std::uint8_t> places; // of them in the chain
     std::string_view text;
 };
-// How a reply ended, and when that was; `done` without looking further.
+// Returns the status and the time of a reply. `done` does not mean that the rest can be read.
 call_answer read_status(std::string_view reply, std::size_t parts);
 // The chain as a whole. Each place has a clock of its own.
 call_answer read_take(std::span<const partial_reply> replies, const take_options& how, verdict& out,

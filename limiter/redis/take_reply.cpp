@@ -34,7 +34,7 @@ void read_state(number_reader& from, script_kind kind, judged_rule& to)
 {
     if (kind == script_kind::bucket) {
         const auto us = from.number(), rest = from.number();
-        if (rest >= to.limits->ticks_a_us)
+        if (rest >= to.limits->ticks_per_us)
             from.fail();
         const wide ticks = join(*to.limits, {us, rest});
         std::memcpy(to.words.data(), &ticks, sizeof ticks);
@@ -61,7 +61,7 @@ void read_log(number_reader& from, judged_rule& to, time_point now)
     to.words = {two ? 2u : 1u, used, two ? leaves : newest, two ? used - 1 : used, newest, last};
 }
 
-void read_part(number_reader& from, const asked_part& p, const time_point& now, std::span<judged_rule> to,
+void read_part(number_reader& from, const chain_part& p, const time_point& now, std::span<judged_rule> to,
                time_point& blocked_until)
 {
     const auto& group = *p.group;
@@ -242,7 +242,7 @@ call_answer read_status(std::string_view reply, std::size_t parts)
     return {.status = call_status::done, .now = now};
 }
 
-call_answer read_take(std::string_view reply, std::span<const asked_part> parts, const take_options& how, verdict& out,
+call_answer read_take(std::string_view reply, std::span<const chain_part> parts, const take_options& how, verdict& out,
                       std::span<decision> decisions)
 {
     static constexpr std::array<std::uint8_t, max_parts> in_order{0, 1, 2, 3, 4, 5, 6, 7};

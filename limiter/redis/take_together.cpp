@@ -8,7 +8,7 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-std::array<std::uint64_t, most_usual_rules> costs_of(const asked_part& part)
+std::array<std::uint64_t, most_usual_rules> costs_of(const chain_part& part)
 {
     std::array<std::uint64_t, most_usual_rules> out;
     out.fill(1);
@@ -19,18 +19,18 @@ std::array<std::uint64_t, most_usual_rules> costs_of(const asked_part& part)
 } // namespace
 
 take_together::take_together(std::shared_ptr<caller> by, const script& take_each)
-    : caller_(std::move(by)), script_(take_each), reactor_(caller_->links().route_to(0).to->loop())
+    : caller_(std::move(by)), script_(take_each), loop_(caller_->loop())
 {}
 
-take_together::~take_together() { reactor_.forget(*this); }
+take_together::~take_together() { loop_.forget(*this); }
 
-bool take_together::may_join(const batch& b, const question& who)
+bool take_together::may_join(const batch& b, const question& q)
 {
-    return b.rules == who.part_.group && b.began == who.began_ && b.who.size() < most_keys &&
-           b.costs == costs_of(who.part_);
+    return b.rules == q.part_.group && b.began == q.began_ && b.questions.size() < most_keys &&
+           b.costs == costs_of(q.part_);
 }
 
-take_together::batch& take_together::open_for(const question& who)
+take_together::batch& take_together::open_for(const question& q)
 {
     if (spare_.empty()) {
         open_.push_back(std::make_unique<batch>());
@@ -39,69 +39,70 @@ take_together::batch& take_together::open_for(const question& who)
         spare_.pop_back();
     }
     auto& made = *open_.back();
-    made.slot = who.slot_;
-    made.began = who.began_;
-    made.rules = who.part_.group;
-    made.costs = costs_of(who.part_);
+    made.slot = q.slot_;
+    made.began = q.began_;
+    made.rules = q.part_.group;
+    made.costs = costs_of(q.part_);
     made.key_words.clear();
-    made.who.clear();
-    write_each_argument(made.argument, who.part_, who.how_);
+    made.questions.clear();
+    write_each_argument(made.argument, q.part_, q.how_);
     return made;
 }
 
-void take_together::join(question& who)
+void take_together::join(question& q)
 {
-    // The newest one first: an older one may be full. On a cluster two keys of a slot that moves may be on two nodes,
-    // who would both decline.
+    // The newest batch first: older ones may be full. On a cluster two keys of a migrating slot may be on two nodes,
+    // and both nodes would refuse the call, so each key is called for alone.
     const auto from = caller_->links().spreads_keys() ? open_.rend() : open_.rbegin();
-    const auto open = std::find_if(from, open_.rend(), [&](const auto& each) { return may_join(*each, who); });
-    auto& in = open != open_.rend() ? **open : open_for(who);
-    append_word(in.key_words, who.part_.key);
-    in.who.push_back(&who);
-    // Who asked last for the end of the turn comes first there: what is written then leaves with the rest.
-    caller_->links().route_to(who.slot_).to->send_soon();
-    reactor_.at_turn_end(*this);
+    const auto open = std::find_if(from, open_.rend(), [&](const auto& each) { return may_join(*each, q); });
+    auto& in = open != open_.rend() ? **open : open_for(q);
+    append_word(in.key_words, q.part_.key);
+    in.questions.push_back(&q);
+    // The end of the turn runs in reverse order: first the batches become commands, then the link sends them.
+    caller_->links().route_to(q.slot_).to->send_soon();
+    loop_.at_turn_end(*this);
 }
 
-// Whoever is told at once that it cannot be asked may ask for something else, and may be the last who needs the store.
+// A question that is answered at once may be the last user of the store: this object must survive it.
 void take_together::on_turn_end()
 {
     const auto keep = shared_from_this();
     leaving_.swap(open_);
-    for (auto& each : leaving_)
-        start(ask(shared_from_this(), std::move(each)));
+    for (auto& each : leaving_) {
+        auto& last = *each->questions.back();
+        last.led_ = std::move(each);
+        last.resumed_.notify();
+    }
     leaving_.clear();
 }
 
-task<void> take_together::ask(std::shared_ptr<take_together> self, std::unique_ptr<batch> what)
+task<void> take_together::call_for_all(question& last)
 {
+    const auto keep = shared_from_this();
+    auto led = std::move(last.led_);
     const auto write = [&](std::string& out, call_by by) {
-        append_take_each(out, what->who.size(), what->key_words, what->argument, by, self->script_);
+        append_take_each(out, led->questions.size(), led->key_words, led->argument, by, script_);
     };
     link::answer got;
-    const auto failed = co_await self->caller_->call(what->slot, what->began, write, got, what->who.size());
-    if (what->who.size() > 1)
-        self->reactor_.expect_several();
-    tell(*what, failed, got);
-    self->spare_.push_back(std::move(what));
+    const auto failed = co_await caller_->call(led->slot, led->began, write, got, led->questions.size());
+    deliver(*led, failed, got);
+    spare_.push_back(std::move(led));
 }
 
-// Each goes on at once, inside this call, and may ask again; the reply stays as long as we have not returned.
-void take_together::tell(const batch& asked, trouble failed, const link::answer& got)
+// The others are resumed inside this call, in their order, and may ask again. The reply stays valid until the link
+// reads on.
+void take_together::deliver(const batch& called, trouble failed, const link::answer& got)
 {
-    const auto go_on = [](question& who, const answer& with) {
-        who.got_ = with;
-        who.waiting_.resume();
-    };
-    if (failed == trouble::none && got.said().size() != asked.who.size())
+    if (failed == trouble::none && got.said().size() != called.questions.size())
         failed = trouble::malformed;
-    if (failed != trouble::none) {
-        for (auto* const who : asked.who)
-            go_on(*who, {failed, {}});
-        return;
+    if (failed == trouble::none) {
+        auto next = called.questions.begin();
+        got.said().for_each([&](const reply& item) { (*next++)->said = item.text(); });
     }
-    auto next = asked.who.begin();
-    got.said().for_each([&](const reply& item) { go_on(**next++, {trouble::none, item.text()}); });
+    for (auto* const each : called.questions)
+        each->failed = failed;
+    for (std::size_t i = 0; i + 1 < called.questions.size(); ++i)
+        called.questions[i]->resumed_.notify(); // the last one makes this call
 }
 
 } // namespace headgate::limiter::redis

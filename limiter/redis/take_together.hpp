@@ -1,13 +1,13 @@
-// Puts together what the requests of one turn ask about usual chains: those under the same rules, at the same costs,
-// are one call of take_each.lua, which decides each by itself. It leaves at the end of the turn, when it would have
-// left anyway, and all who are in it have as long for their answer as they would have had alone.
+// Batches of chains: what the requests of one turn of the event loop ask about usual chains, under the same rules and
+// at the same costs, is one call of take_each.lua, which decides each key by itself. The call leaves at the end of the
+// turn, when a call of its own would have left too, and has the same deadline.
 #pragma once
 
+#include "limiter/io/event.hpp"
 #include "limiter/redis/caller.hpp"
 #include "limiter/redis/take_each_call.hpp"
 
 #include <array>
-#include <coroutine>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,54 +16,53 @@ namespace headgate::limiter::redis {
 
 class take_together final : public std::enable_shared_from_this<take_together>, private turn_end
 {
+    struct batch;
+
 public:
-    // A call takes Redis as long as its keys do one after the other: more would gain little and hold up others.
+    // Redis works on the keys of a call one after the other: longer batches would gain little and delay other calls.
     static constexpr std::size_t most_keys = 32;
 
-    struct answer
-    {
-        trouble failed = trouble::none;
-        std::string_view said; // for read_take, until the next suspension
-    };
-
-    // Made by std::make_shared: what it has asked keeps it.
-    take_together(std::shared_ptr<caller> by, const script& take_each);
-    ~take_together();
-
-    // co_await together.take(slot, began, part, how): one key, of a chain that is usual.
-    auto take(std::uint16_t slot, steady_time began, const asked_part& part, const take_options& how)
-    {
-        return question(*this, slot, began, part, how);
-    }
-
-private:
-    // Lives in the frame of who waits, and so does what it views.
+    // One key of a usual chain. It belongs to the coroutine that waits for the answer, and so does what it refers to:
+    //     take_together::question asked(slot, began, part, how);
+    //     together.join(asked);
+    //     co_await asked.wait();
+    //     if (asked.leads())
+    //         co_await together.call_for_all(asked);
     class question
     {
     public:
-        question(take_together& to, std::uint16_t slot, steady_time began, const asked_part& part,
-                 const take_options& how)
-            : to_(to), slot_(slot), began_(began), part_(part), how_(how)
+        question(std::uint16_t slot, steady_time began, const chain_part& part, const take_options& how)
+            : slot_(slot), began_(began), part_(part), how_(how)
         {}
-        bool await_ready() const noexcept { return false; }
-        void await_suspend(std::coroutine_handle<> waiting)
-        {
-            waiting_ = waiting;
-            to_.join(*this);
-        }
-        answer await_resume() const noexcept { return got_; }
+        // Until there is an answer; for the last question of a batch, until the end of the turn.
+        auto wait() { return resumed_.wait(); }
+        // Whether this is the last question of its batch. Its coroutine makes the call for all of them, so that a
+        // batch needs no coroutine of its own.
+        bool leads() const { return led_ != nullptr; }
+
+        trouble failed = trouble::none;
+        std::string_view said; // for read_take, until the next suspension
 
     private:
         friend class take_together;
-        take_together& to_;
-        std::uint16_t slot_;
-        steady_time began_;
-        const asked_part& part_;
+        const std::uint16_t slot_;
+        const steady_time began_;
+        const chain_part& part_;
         const take_options& how_;
-        answer got_;
-        std::coroutine_handle<> waiting_;
+        std::unique_ptr<batch> led_;
+        event resumed_;
     };
-    // One call. Who is in it waits, so that the rules they all have are there too.
+
+    // REQUIRES: made by std::make_shared.
+    take_together(std::shared_ptr<caller> by, const script& take_each);
+    ~take_together();
+
+    void join(question& q);
+    // Resumes the other questions of the batch inside the call. REQUIRES: last.leads().
+    task<void> call_for_all(question& last);
+
+private:
+    // One call. Its questions wait, so that the rules, which they own, are there too.
     struct batch
     {
         std::uint16_t slot = 0;
@@ -71,19 +70,17 @@ private:
         const packed_group* rules = nullptr;
         std::array<std::uint64_t, most_usual_rules> costs{};
         std::string argument, key_words;
-        std::vector<question*> who;
+        std::vector<question*> questions;
     };
 
-    static bool may_join(const batch& b, const question& who);
-    batch& open_for(const question& who);
-    void join(question& who);
+    static bool may_join(const batch& b, const question& q);
+    batch& open_for(const question& q);
     void on_turn_end() override;
-    static task<void> ask(std::shared_ptr<take_together> self, std::unique_ptr<batch> what);
-    static void tell(const batch& asked, trouble failed, const link::answer& got);
+    static void deliver(const batch& called, trouble failed, const link::answer& got);
 
     std::shared_ptr<caller> caller_;
     const script& script_;
-    reactor& reactor_;
+    event_loop& loop_;
     std::vector<std::unique_ptr<batch>> open_, leaving_, spare_;
 };
 

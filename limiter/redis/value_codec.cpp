@@ -14,7 +14,7 @@ void decode_fixed(number_reader& from, const meter& m, script_kind kind, rule_st
     switch (kind) {
     case script_kind::bucket: {
         const auto us = from.number(), rest = from.number();
-        if (rest >= m.ticks_a_us)
+        if (rest >= m.ticks_per_us)
             from.fail();
         const wide ticks = join(m, {us, rest});
         to.words.resize(2);

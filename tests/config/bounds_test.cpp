@@ -1,5 +1,5 @@
-// Files that cannot be read, and files made to hurt: each is refused quickly and with a sentence.
-#include "config/utf8.hpp"
+// Files that cannot be read and files that need too much memory are refused quickly, with a message.
+#include "config/yaml_tree.hpp"
 #include "tests/config/support.hpp"
 
 #include <doctest/doctest.h>
@@ -52,10 +52,10 @@ TEST_CASE("a pipe is refused at once instead of waited for")
     CHECK(only_message(load_file(pipe)) == "this is not a regular file");
 }
 
-TEST_CASE("an unreadable file says why")
+TEST_CASE("the message for an unreadable file has the reason")
 {
     scratch_folder scratch;
-    // A link to itself cannot be opened by anybody, root included.
+    // Even root cannot open a link to itself.
     const auto loop = scratch.path / "loop.yaml";
     fs::create_symlink(loop, loop);
     CHECK(only_message(load_file(loop)) == "the file cannot be read: Too many levels of symbolic links");
@@ -77,10 +77,10 @@ TEST_CASE("a file of 50 MB is refused without being read")
     const auto file = scratch.path / "large.yaml";
     std::ofstream(file) << "workers: 1\n";
     fs::resize_file(file, 50'000'000);
-    CHECK(only_message(load_file(file)) == "the file is larger than 16384 KiB, the most that is read");
+    CHECK(only_message(load_file(file)) == "the file is larger than 16384 KiB, the maximum");
 }
 
-TEST_CASE("anchors that explode are refused quickly")
+TEST_CASE("anchors that expand exponentially are refused quickly")
 {
     std::string bomb = "a0: &a0 [ x, x, x, x, x, x, x, x, x, x ]\n";
     for (int i = 1; i < 30; ++i) {
@@ -93,13 +93,12 @@ TEST_CASE("anchors that explode are refused quickly")
     const auto begin = std::chrono::steady_clock::now();
     const auto result = load(bomb);
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
-    CHECK(only_message(result) ==
-          "more than 1,000,000 nodes once the aliases are expanded; no configuration needs that");
+    CHECK(only_message(result) == "more than 1,000,000 nodes after the aliases are expanded; reduce them");
 }
 
 TEST_CASE("100 levels deep is refused, in flow and in block style")
 {
-    const std::string message = "nested more than 64 levels deep; no configuration needs that";
+    const std::string message = "more than 64 levels of nesting; reduce them";
     CHECK(only_message(load("a: " + std::string(100, '[') + std::string(100, ']'))) == message);
     std::string block;
     for (std::size_t i = 0; i < 100; ++i)
@@ -127,7 +126,7 @@ TEST_CASE("an alias may stand for a value, and problems point at the anchor")
     CHECK(result.config->upstreams.at("two").echo);
 }
 
-TEST_CASE("UTF-8 is checked to the letter")
+TEST_CASE("invalid UTF-8 is found at its first byte")
 {
     const auto npos = std::string::npos;
     CHECK(first_bad_byte("plain") == npos);

@@ -1,6 +1,6 @@
-// gateway.yaml, config/schema.json and docs/configuration.md say what the loader does. To write the last two anew:
+// gateway.yaml, config/schema.json and docs/configuration.md agree with the loader. To regenerate the last two:
 //   HEADGATE_REGENERATE=1 build/dev/test_config
-#include "config/show.hpp"
+#include "config/schema.hpp"
 #include "config/yaml_tree.hpp"
 #include "tests/config/support.hpp"
 
@@ -21,7 +21,7 @@ const char* how = "to write it anew: HEADGATE_REGENERATE=1 build/dev/test_config
 
 bool regenerate() { return std::getenv("HEADGATE_REGENERATE") != nullptr; }
 
-// gateway.yaml with every commented key made active.
+// Returns gateway.yaml with every commented key made active.
 std::string uncommented(const std::string& text)
 {
     static const std::regex commented_key("^( *)# ( *(# )?(- )?[a-z0-9_]+:( .*)?)$");
@@ -38,7 +38,7 @@ std::string uncommented(const std::string& text)
 
 const std::set<std::string> maps_of_names = {"stores", "jwt", "api_keys", "keys", "chains", "upstreams"};
 
-// The paths of a tree in the words of the key list: listeners[].address, stores.NAME.type.
+// Collects the paths of a tree as the key list writes them: listeners[].address, stores.NAME.type.
 void collect(const node& n, const std::string& path, std::set<std::string>& out)
 {
     out.insert(path);
@@ -48,7 +48,7 @@ void collect(const node& n, const std::string& path, std::set<std::string>& out)
         collect(*value, (path.empty() ? "" : path + ".") + (maps_of_names.contains(path) ? "NAME" : key->text), out);
 }
 
-// Structs that stand in two places are written out in one of them.
+// A struct that is used in two places is written out in one of them.
 std::string where_written_out(std::string path)
 {
     const std::pair<std::string, std::string> twins[] = {{"routes[].answers.", "answers."},
@@ -62,9 +62,9 @@ std::string where_written_out(std::string path)
 
 } // namespace
 
-TEST_CASE("gateway.yaml loads as it is, without a word")
+TEST_CASE("gateway.yaml loads without problems")
 {
-    const auto result = load_file("gateway.yaml", test_world());
+    const auto result = load_file("gateway.yaml", test_environment());
     CHECK(joined(result.problems) == "");
     REQUIRE(result.config);
     CHECK(result.config->listeners.at(0).address.text() == "127.0.0.1:8080");
@@ -112,7 +112,7 @@ TEST_CASE("docs/configuration.md lists every key as the loader knows it")
     CHECK_MESSAGE(equal, "the tables of docs/configuration.md are not what config/describe*.cpp says; ", how);
 }
 
-TEST_CASE("every key has a sentence, and every required one an example")
+TEST_CASE("every key has a description, and every required one an example")
 {
     for (const auto& key : all_keys()) {
         CAPTURE(key.path);

@@ -1,5 +1,5 @@
-// Every file under tests/data/config/bad holds one mistake and the exact message for it, in `# expect: ` lines at its
-// end or, where the file can hold no comment, in a file beside it. Every file under good loads without a word.
+// Every file under tests/data/config/bad contains one mistake and the exact message for it, in `# expect: ` lines at
+// its end or, when it cannot contain a comment, in a file beside it. Every file under good loads without problems.
 #include "tests/config/support.hpp"
 
 #include <doctest/doctest.h>
@@ -56,21 +56,21 @@ TEST_CASE("every bad fixture gives exactly its messages")
         CAPTURE(file.string());
         const auto expected = expected_lines(file);
         CHECK(!expected.empty());
-        const auto result = load_file(file, test_world());
+        const auto result = load_file(file, test_environment());
         const auto found = without_folder(lines(result.problems));
         CHECK(found == expected);
         CHECK(result.config.has_value() == !has_errors(result.problems));
-        // A secret is never repeated, whatever is wrong with it.
+        // No message contains a secret.
         for (const auto& line : found)
             CHECK(line.find("s3cr3t-not-shown") == std::string::npos);
     }
 }
 
-TEST_CASE("every good fixture loads without a word")
+TEST_CASE("every good fixture loads without problems")
 {
     for (const auto& file : yaml_files("good")) {
         CAPTURE(file.string());
-        const auto result = load_file(file, test_world());
+        const auto result = load_file(file, test_environment());
         CHECK(joined(result.problems) == "");
         CHECK(result.config.has_value());
     }
@@ -78,7 +78,7 @@ TEST_CASE("every good fixture loads without a word")
 
 TEST_CASE("mistakes of different kinds are all reported at once, in the order of the file")
 {
-    const auto result = load_file(folder + "bad/many-mistakes.yaml", test_world());
+    const auto result = load_file(folder + "bad/many-mistakes.yaml", test_environment());
     CHECK(result.problems.size() == 6);
     CHECK(std::is_sorted(result.problems.begin(), result.problems.end(),
                          [](const problem& a, const problem& b) { return a.line < b.line; }));

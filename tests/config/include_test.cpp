@@ -9,8 +9,8 @@ using namespace headgate::config::testing;
 
 namespace {
 
-// A world of files that are not there.
-outside world_of(std::map<std::string, std::string> files)
+// An environment with these files only.
+environment environment_with(std::map<std::string, std::string> files)
 {
     return {.variable = [](const std::string&) { return std::nullopt; },
             .read = [files = std::move(files)](const std::filesystem::path& file, std::uintmax_t) -> file_text {
@@ -23,14 +23,15 @@ const std::string base = "listeners: [ { address: 127.0.0.1:0 } ]\nupstreams: { 
 
 } // namespace
 
-TEST_CASE("names join, lists follow the including file's own, in order")
+TEST_CASE("maps of names are merged, lists are appended to the including file's, in order")
 {
-    const auto world = world_of({{"conf/a.yaml", "routes: [ { name: a, match: { path: /a }, upstream: extra } ]\n"},
-                                 {"conf/b.yaml", "upstreams: { extra: { echo: true } }\n"
-                                                 "routes: [ { name: b, match: { path: /b }, upstream: demo } ]\n"}});
+    const auto env =
+        environment_with({{"conf/a.yaml", "routes: [ { name: a, match: { path: /a }, upstream: extra } ]\n"},
+                          {"conf/b.yaml", "upstreams: { extra: { echo: true } }\n"
+                                          "routes: [ { name: b, match: { path: /b }, upstream: demo } ]\n"}});
     const auto result = load_text(base + "include: [ a.yaml, b.yaml ]\nroutes: [ { name: own, match: { path: /o }, "
                                          "upstream: demo } ]\n",
-                                  "conf/gateway.yaml", world);
+                                  "conf/gateway.yaml", env);
     CHECK(joined(result.problems) == "");
     REQUIRE(result.config);
     REQUIRE(result.config->routes.size() == 3);
@@ -40,27 +41,27 @@ TEST_CASE("names join, lists follow the including file's own, in order")
     CHECK(result.config->upstreams.size() == 2);
 }
 
-TEST_CASE("a file that includes itself is a circle of one")
+TEST_CASE("a file that includes itself is a cycle")
 {
     const auto result = load_text("include: me.yaml\n" + base + "routes: [ { name: r, upstream: demo } ]\n", "me.yaml",
-                                  world_of({{"me.yaml", "x"}}));
+                                  environment_with({{"me.yaml", "x"}}));
     CHECK(joined(result.problems) ==
-          "me.yaml:1:10: include: the files include each other in a circle: me.yaml -> me.yaml\n");
+          "me.yaml:1:10: include: the files include each other in a cycle: me.yaml -> me.yaml\n");
 }
 
-TEST_CASE("files include files only so deep")
+TEST_CASE("includes are at most 8 levels deep")
 {
     std::map<std::string, std::string> files;
     for (int i = 0; i < 20; ++i)
         files[std::to_string(i) + ".yaml"] = "include: " + std::to_string(i + 1) + ".yaml\n";
-    const auto result = load_text(files["0.yaml"], "start.yaml", world_of(files));
-    CHECK(joined(result.problems).find("files include files more than 8 deep") != std::string::npos);
+    const auto result = load_text(files["0.yaml"], "start.yaml", environment_with(files));
+    CHECK(joined(result.problems).find("includes are more than 8 levels deep") != std::string::npos);
 }
 
-TEST_CASE("a setting that is not a list or a map of names may stand in one file only")
+TEST_CASE("a setting that is not a list or a map of names may be in one file only")
 {
     const auto result = load_text(base + "include: a.yaml\nworkers: 2\nroutes: [ { name: r, upstream: demo } ]\n",
-                                  "g.yaml", world_of({{"a.yaml", "workers: 3\n"}}));
+                                  "g.yaml", environment_with({{"a.yaml", "workers: 3\n"}}));
     CHECK(joined(result.problems) ==
-          "a.yaml:1:1: workers: this stands in two files, first at g.yaml:4:1; keep one of them\n");
+          "a.yaml:1:1: workers: this is given in two files, first at g.yaml:4:1; keep one of them\n");
 }

@@ -1,5 +1,4 @@
-// Secrets: where they come from, and that they are never shown.
-#include "config/show.hpp"
+// Secrets: their sources, and that they are not shown.
 #include "config/summary.hpp"
 #include "tests/config/support.hpp"
 
@@ -27,7 +26,7 @@ std::string token_of(const std::string& token)
 
 } // namespace
 
-TEST_CASE("a variable may be the value, or stand in it; $${ is a plain ${")
+TEST_CASE("a variable may be the value or a part of it; $${ is a literal ${")
 {
     CHECK(token_of("\"${HEADGATE_TEST_TOKEN}\"") == "tok-secret");
     CHECK(token_of("\"a-${HEADGATE_TEST_TOKEN}-${HEADGATE_TEST_TOKEN}\"") == "a-tok-secret-tok-secret");
@@ -35,16 +34,15 @@ TEST_CASE("a variable may be the value, or stand in it; $${ is a plain ${")
     CHECK(token_of("file:tests/data/config/good/secret.txt") == "not-a-real-password");
 }
 
-TEST_CASE("no dump and no summary shows a secret or what came from the environment")
+TEST_CASE("no summary shows a secret or what came from the environment")
 {
-    const auto result = load_file("tests/data/config/good/full.yaml", test_world());
+    const auto result = load_file("tests/data/config/good/full.yaml", test_environment());
     REQUIRE(result.config);
-    const auto shown = dump(*result.config) + dump_json(*result.config) + summarise(*result.config);
+    const auto shown = summarise(*result.config);
     for (const char* hidden : {"tok-secret", "url-pass", "not-a-real-password"}) {
         CAPTURE(hidden);
         CHECK(shown.find(hidden) == std::string::npos);
     }
-    CHECK(shown.find("***") != std::string::npos);
     std::ostringstream stream;
     stream << result.config->admin->token;
     CHECK(stream.str() == "***");

@@ -1,4 +1,4 @@
-// Which routes are called unreachable, and which are not.
+// Which routes are reported as unreachable.
 #include "tests/config/support.hpp"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ bool second_is_shadowed(const std::string& first, const std::string& second)
 
 } // namespace
 
-TEST_CASE("a route is shadowed when an earlier one takes all that it matches")
+TEST_CASE("a route is shadowed when an earlier one matches all of its requests")
 {
     const std::pair<const char*, const char*> shadowed[] = {
         {"", "path: /a"},
@@ -51,7 +51,7 @@ TEST_CASE("a route is shadowed when an earlier one takes all that it matches")
     }
 }
 
-TEST_CASE("a route that some request can reach is not called shadowed")
+TEST_CASE("a route that some request can reach is not reported as shadowed")
 {
     const std::pair<const char*, const char*> reachable[] = {
         {"path: /a", ""},

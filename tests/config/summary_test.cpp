@@ -26,18 +26,18 @@ TEST_CASE("rules in words")
         {"algorithm: fixed_window, limit: 10000/day", "10000 per calendar day (UTC) for each user"},
         {"algorithm: fixed_window, limit: 5 per 10m, align: first",
          "5 per 10m for each user, counted from the first request"},
-        {"algorithm: sliding_window, limit: 100 per 90s", "100 per 90s for each user, in any such stretch of time"},
+        {"algorithm: sliding_window, limit: 100 per 90s", "100 per 90s for each user, in any period of that length"},
         {"algorithm: concurrency, limit: 10", "10 at the same time for each user"},
         {"algorithm: gcra, limit: 5/s, mode: shadow",
          "5 per second for each user, at most 5 at once (shadow: never refuses)"},
         {"algorithm: token_bucket, limit: 60/minute, cost: 5, count_refused: true",
-         "60 per minute for each user, at most 60 at once, each counting 5, refused ones count too"},
+         "60 per minute for each user, at most 60 at once, each request costs 5, refused requests are charged too"},
     };
     for (const auto& [rule, words] : rows)
         CHECK(words_of(rule) == words);
 }
 
-TEST_CASE("limits in words, as clients may be told them")
+TEST_CASE("limits in words, as refusals show them")
 {
     const std::pair<const char*, const char*> rows[] = {
         {"algorithm: token_bucket, limit: 60/minute, burst: 100", "60 per minute"},
@@ -53,9 +53,9 @@ TEST_CASE("limits in words, as clients may be told them")
     }
 }
 
-TEST_CASE("the summary of gateway.yaml says what it means")
+TEST_CASE("the summary of gateway.yaml")
 {
-    const auto result = load_file("gateway.yaml", test_world());
+    const auto result = load_file("gateway.yaml", test_environment());
     REQUIRE(result.config);
     CHECK(summarise(*result.config) == "listeners\n"
                                        "  127.0.0.1:8080\n"

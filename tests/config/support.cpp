@@ -7,7 +7,7 @@ namespace headgate::config::testing {
 
 namespace {
 
-// A TZif file of version 2 without a transition; its footer says what Paris does.
+// A TZif file of version 2 without transitions; its footer has the rules of Paris.
 std::string paris()
 {
     std::string header = "TZif2";
@@ -25,7 +25,7 @@ std::string paris()
 
 } // namespace
 
-outside test_world()
+environment test_environment()
 {
     return {.variable = [](const std::string& name) -> std::optional<std::string> {
                 return name == "HEADGATE_TEST_TOKEN" ? std::optional<std::string>("tok-secret") : std::nullopt;
@@ -37,7 +37,7 @@ outside test_world()
             }};
 }
 
-load_result load(const std::string& yaml) { return load_text(yaml, "t.yaml", test_world()); }
+load_result load(const std::string& yaml) { return load_text(yaml, "t.yaml", test_environment()); }
 
 std::vector<std::string> lines(const std::vector<problem>& problems)
 {

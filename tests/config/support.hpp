@@ -1,4 +1,4 @@
-// What the tests of config/ share: a world with known variables, and problems as lines.
+// Shared by the tests of config/: a known environment, and problems as lines.
 #pragma once
 
 #include "config/load.hpp"
@@ -8,15 +8,15 @@
 
 namespace headgate::config::testing {
 
-// HEADGATE_TEST_TOKEN is `tok-secret`, nothing else is set; files are the real ones, but Europe/Paris is always there.
-outside test_world();
+// HEADGATE_TEST_TOKEN is `tok-secret` and no other variable is set. Files are the real ones, except for Europe/Paris.
+environment test_environment();
 
 load_result load(const std::string& yaml);
 std::vector<std::string> lines(const std::vector<problem>& problems);
 std::string joined(const std::vector<problem>& problems);
 std::string read_text(const std::string& path);
 
-// The shortest configuration with one rule; `rule` is what follows its name and key.
+// Returns a minimal configuration with one rule; `rule` follows its name and key.
 std::string with_rule(const std::string& rule);
 
 } // namespace headgate::config::testing

@@ -1,4 +1,4 @@
-// Chains, as every store must decide them: behaviours.md §1 and §3 where several rules or keys meet.
+// Chains of several rules and keys, as every store must decide them.
 #include "tests/contract/limiter_under_test.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ const auto noon = start + 5h;
 
 } // namespace
 
-TEST_CASE("contract: RateLimit, 60 a minute and 10,000 a day a user, and a total for the interface")
+TEST_CASE("contract: a chain of 60 per minute and 10,000 per day for each user, and a total for all")
 {
     on_every_store([](limiter_under_test& s) {
         s.define("user", {minute(60), day(10'000)}, noon);
@@ -24,23 +24,23 @@ TEST_CASE("contract: RateLimit, 60 a minute and 10,000 a day a user, and a total
         const chain ann{{"user", "ann"}, {"total", "api"}}, bob{{"user", "bob"}, {"total", "api"}};
         CHECK(s.takes(70, ann, noon) == 60);
         // Each rule has its own counter: ten refusals cost the day and the total nothing.
-        const auto said = s.take(ann, noon);
-        REQUIRE(said.decisions.size() == 3);
-        CHECK(said.decisions[0].remaining == 0);
-        CHECK(said.decisions[1].remaining == 9'940);
-        CHECK(said.decisions[2].remaining == 40);
+        const auto got = s.take(ann, noon);
+        REQUIRE(got.decisions.size() == 3);
+        CHECK(got.decisions[0].remaining == 0);
+        CHECK(got.decisions[1].remaining == 9'940);
+        CHECK(got.decisions[2].remaining == 40);
         CHECK(s.takes(70, bob, noon) == 40);
         const auto refused = s.take(bob, noon);
-        CHECK(refused.decisions[0].admitted); // the refusal says which rule refused
+        CHECK(refused.decisions[0].admitted); // the decisions show which rule refused
         CHECK(refused.decisions[1].admitted);
         CHECK_FALSE(refused.decisions[2].admitted);
         CHECK(refused.retry_after == refused.decisions[2].retry_after);
-        // Refilled before it is judged: who is at 0 and has waited passes.
+        // A bucket is refilled before it decides: an empty key that has waited is admitted.
         CHECK(s.takes(5, ann, noon + 60s) == 5);
     });
 }
 
-TEST_CASE("contract: the wait counts rules that refuse only because they count the refusal of another")
+TEST_CASE("contract: the wait includes rules that refuse only after they counted the refusal of another rule")
 {
     on_every_store([](limiter_under_test& s) {
         auto slow = named("slow", token_bucket(1, 100s, 2)), fast = named("fast", token_bucket(1, 1s, 1));
@@ -48,7 +48,7 @@ TEST_CASE("contract: the wait counts rules that refuse only because they count t
         s.define("a", {slow, fast}, noon);
         const chain one{{"a", "k"}};
         CHECK(s.take(one, noon).admitted);
-        const auto refused = s.take(one, noon); // by `fast`; `slow` had one left, and counts it
+        const auto refused = s.take(one, noon); // by `fast`; `slow` had one left and charges the refusal
         CHECK_FALSE(refused.admitted);
         CHECK(refused.decisions[0].admitted);
         CHECK_FALSE(refused.decisions[1].admitted);
@@ -58,7 +58,7 @@ TEST_CASE("contract: the wait counts rules that refuse only because they count t
     });
 }
 
-TEST_CASE("contract: a refusal by the second key charges nothing to the first, and the wait satisfies all")
+TEST_CASE("contract: a refusal by the second key charges nothing to the first, and the wait satisfies all rules")
 {
     on_every_store([](limiter_under_test& s) {
         s.define("a", {named("fast", token_bucket(1, 1s, 5))}, noon);
@@ -71,20 +71,20 @@ TEST_CASE("contract: a refusal by the second key charges nothing to the first, a
             CHECK(refused.retry_after == 10s);
             CHECK(refused.decisions[2].retry_after == 7s);
         }
-        CHECK(s.look(both, noon).decisions[0].remaining == 4); // what was not charged is still there
+        CHECK(s.look(both, noon).decisions[0].remaining == 4); // nothing was charged by the refusals
         CHECK(s.inspect("a", "k", noon)->decisions.at(0).remaining == 4);
         CHECK_FALSE(s.take(both, noon + 10s - 1us).admitted);
         CHECK(s.take(both, noon + 10s).admitted);
     });
 }
 
-TEST_CASE("contract: a cost that can never fit has no wait, and takes nothing")
+TEST_CASE("contract: a cost above the limit has no wait and charges nothing")
 {
     on_every_store([](limiter_under_test& s) {
         s.define("a", {minute(10), day(100)}, noon);
-        const auto said = s.take({{"a", "k", {11, 1}}}, noon);
-        CHECK_FALSE(said.admitted);
-        CHECK(said.retry_after == never);
+        const auto got = s.take({{"a", "k", {11, 1}}}, noon);
+        CHECK_FALSE(got.admitted);
+        CHECK(got.retry_after == never);
         CHECK(s.take({{"a", "k", {UINT64_MAX, UINT64_MAX}}}, noon).retry_after == never);
         CHECK(s.look({{"a", "k", {0, 0}}}, noon).decisions[1].remaining == 100);
         CHECK(s.take({{"a", "k", {10, 3}}}, noon).decisions[1].remaining == 97);
@@ -105,12 +105,12 @@ TEST_CASE("contract: with several shaping rules the longest delay counts")
         CHECK(s.take(both, noon).delay == 1s);
         const auto third = s.take(both, noon);
         CHECK(third.delay == 2s);
-        s.give_back(both, third.charged_at, noon); // the client went away while it waited
+        s.give_back(both, third.charged_at, noon); // the client closed its connection during the delay
         CHECK(s.take(both, noon).delay == 2s);
     });
 }
 
-TEST_CASE("contract: a shadow rule counts beside the others and never refuses")
+TEST_CASE("contract: a shadow rule counts with the others and never refuses")
 {
     on_every_store([](limiter_under_test& s) {
         auto tried = named("tried", token_bucket(1, 1s, 2));
@@ -124,12 +124,12 @@ TEST_CASE("contract: a shadow rule counts beside the others and never refuses")
         CHECK(third.shadow_refused);
         CHECK_FALSE(third.decisions[1].admitted);
         CHECK(s.takes(9, k, noon) == 2);
-        CHECK(s.take(k, noon).retry_after == 12s); // the shadow's wait is nobody's
+        CHECK(s.take(k, noon).retry_after == 12s); // the wait of the shadow rule does not count
         CHECK_FALSE(s.take(k, noon + 12s).shadow_refused);
     });
 }
 
-TEST_CASE("contract: count_refused makes who hammers wait, and only where the rule says so")
+TEST_CASE("contract: refused requests are charged only to rules with count_refused")
 {
     on_every_store([](limiter_under_test& s) {
         auto strict = named("strict", sliding_log(3, 60s));
@@ -138,13 +138,13 @@ TEST_CASE("contract: count_refused makes who hammers wait, and only where the ru
         const chain k{{"a", "k"}};
         CHECK(s.takes(3, k, noon) == 3);
         CHECK(s.takes(3, k, noon + 30s) == 0);
-        CHECK(s.takes(3, k, noon + 60s) == 0); // the three refused ones count from when they came
+        CHECK(s.takes(3, k, noon + 60s) == 0); // the three refused requests count from their own time
         CHECK(s.look(k, noon + 60s).decisions[0].remaining == 100);
         CHECK(s.takes(1, k, noon + 120s) == 1);
     });
 }
 
-TEST_CASE("contract: looking judges like taking, says the wait, and changes nothing")
+TEST_CASE("contract: looking decides like taking, has the wait, and changes nothing")
 {
     on_every_store([](limiter_under_test& s) {
         s.define("a", {minute(2)}, noon);
@@ -153,14 +153,14 @@ TEST_CASE("contract: looking judges like taking, says the wait, and changes noth
             CHECK(s.look(k, noon).admitted);
         CHECK_FALSE(s.inspect("a", "k", noon));
         CHECK(s.takes(9, k, noon) == 2);
-        const auto said = s.look(k, noon);
-        CHECK_FALSE(said.admitted);
-        CHECK(said.retry_after == 30s);
+        const auto got = s.look(k, noon);
+        CHECK_FALSE(got.admitted);
+        CHECK(got.retry_after == 30s);
         CHECK(s.look({{"a", "k", {0}}}, noon).decisions[0].remaining == 0);
     });
 }
 
-TEST_CASE("contract: a key that was only looked at starts with `initial` when it is first seen")
+TEST_CASE("contract: a key that was only looked at starts with `initial` at its first request")
 {
     on_every_store([](limiter_under_test& s) {
         auto r = named("slow", token_bucket(1, 1s, 10));
@@ -174,7 +174,7 @@ TEST_CASE("contract: a key that was only looked at starts with `initial` when it
     });
 }
 
-TEST_CASE("contract: time that steps back counts as no time at all, and forward again is not counted twice")
+TEST_CASE("contract: a clock that steps back counts as no time, and time is not counted twice")
 {
     on_every_store([](limiter_under_test& s) {
         s.define("bucket", {named("b", token_bucket(1, 1s, 3))}, noon);
@@ -212,7 +212,7 @@ TEST_CASE("contract: 1,000 concurrent callers on one key admit exactly the limit
     });
 }
 
-TEST_CASE("contract: a reload keeps what was used, in the store as in the arithmetic")
+TEST_CASE("contract: a reload keeps what was used")
 {
     on_every_store([](limiter_under_test& s) {
         s.define("a", {minute(100)}, noon);
@@ -220,9 +220,9 @@ TEST_CASE("contract: a reload keeps what was used, in the store as in the arithm
         s.define("a", {minute(200)}, noon);
         CHECK(s.look({{"a", "k", {0}}}, noon).decisions[0].remaining == 120);
         s.define("a", {minute(50), day(7)}, noon);
-        const auto said = s.look({{"a", "k", {1, 0}}}, noon);
-        CHECK(said.decisions[0].retry_after == 1200ms);
-        CHECK(said.decisions[1].remaining == 7); // a rule that is new knows nobody
+        const auto got = s.look({{"a", "k", {1, 0}}}, noon);
+        CHECK(got.decisions[0].retry_after == 1200ms);
+        CHECK(got.decisions[1].remaining == 7); // a new rule has counted nothing
         s.define("a", {named("minute", sliding_log(10, 60s))}, noon);
         CHECK(s.look({{"a", "k", {0}}}, noon).decisions[0].remaining == 0);
     });

@@ -1,5 +1,5 @@
-// One contract, every store: what the rows of behaviours.md ask of a store, free of how it keeps its counters. Time is
-// always an argument. A store under test is a factory; test executables say which ones they have.
+// The contract that every store must meet, independent of how it keeps its counters. Time is always an argument. A
+// store under test is made by a factory; each test executable lists its stores.
 #pragma once
 
 #include "limiter/store.hpp"
@@ -13,7 +13,7 @@
 
 namespace headgate::testing {
 
-// One key of a chain: the group of rules that look at it, and what each of them charges (none: 1 each).
+// One key of a chain: its group of rules, and the cost per rule (empty: 1 each).
 struct ask
 {
     std::string group;
@@ -21,6 +21,7 @@ struct ask
     std::vector<std::uint64_t> costs = {};
 };
 using chain = std::vector<ask>;
+using reservation = std::uint64_t; // 0: none
 
 struct answer
 {
@@ -30,7 +31,7 @@ struct answer
     microseconds retry_after{-1};
     microseconds delay{0};
     time_point charged_at{};
-    std::vector<decision> decisions; // part by part, rule by rule
+    std::vector<decision> decisions; // part by part, one per rule
 };
 
 class limiter_under_test
@@ -42,9 +43,12 @@ public:
     virtual answer take(const chain& asked, time_point now) = 0;
     virtual answer look(const chain& asked, time_point now) = 0;
     virtual void give_back(const chain& asked, time_point charged_at, time_point now) = 0;
-    virtual answer reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id) = 0;
+    // Takes, and remembers what was charged under which rules, so that `settle` can correct it later. `id` is 0 when
+    // the request was refused.
+    virtual answer reserve(const chain& asked, time_point now, reservation& id) = 0;
+    // Corrects that charge to `actual`, one cost per rule of each part in order; empty gives all back. False when there
+    // is no such reservation.
     virtual bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) = 0;
-    virtual void expire(time_point now) = 0;
 
     virtual std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) = 0;
     virtual bool reset(const std::string& group, const std::string& key, time_point now) = 0;
@@ -53,7 +57,7 @@ public:
     virtual std::optional<key_report> inspect(const std::string& group, const std::string& key, time_point now) = 0;
     virtual std::vector<key_report> list(const std::string& group, const std::string& prefix, time_point now) = 0;
 
-    // How many of n takes pass.
+    // Takes n times. Returns how many were admitted.
     int takes(int n, const chain& asked, time_point now)
     {
         int admitted = 0;
@@ -72,7 +76,7 @@ struct named_limiter
 // Defined by each test executable that runs the contract.
 const std::vector<named_limiter>& limiters_under_test();
 
-// Runs a test on a fresh store of every kind.
+// Runs a test on a new store of every kind.
 template <class Test>
 void on_every_store(Test test)
 {

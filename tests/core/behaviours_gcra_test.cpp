@@ -1,4 +1,4 @@
-// behaviours.md §2 and §3 on the pure meters: redis-cell's numbers, and nginx's shaping.
+// Meters of the buckets: redis-cell's numbers, and shaping as nginx does it.
 #include "tests/support/rules.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@ using namespace headgate::testing;
 
 namespace {
 
-// CL.THROTTLE's five numbers.
+// Returns the five numbers of CL.THROTTLE.
 std::vector<std::int64_t> throttle(single_key& key, time_point now, std::uint64_t quantity = 1)
 {
     const auto d = key.take(now, quantity);
@@ -31,7 +31,7 @@ TEST_CASE("redis-cell: reply:tom 5 5 60 1, and again 3 s later")
     CHECK(throttle(key, start + 3s) == five{0, 6, 4, -1, 21});
 }
 
-TEST_CASE("redis-cell: user123 15 30 60, sixteen at once pass and the 17th waits 2 s")
+TEST_CASE("redis-cell: user123 15 30 60 admits sixteen at once, and the 17th waits 2 s")
 {
     single_key key(gcra(15, 30, 60s));
     CHECK(throttle(key, start) == five{0, 16, 15, -1, 2});
@@ -41,13 +41,13 @@ TEST_CASE("redis-cell: user123 15 30 60, sixteen at once pass and the 17th waits
     CHECK(throttle(key, start) == five{1, 16, 0, 2, 32});
 }
 
-TEST_CASE("redis-cell: a quantity above the burst on an empty key can never pass")
+TEST_CASE("redis-cell: a quantity above the burst is never admitted, even for a new key")
 {
     single_key key(gcra(15, 30, 60s));
     CHECK(throttle(key, start, 17) == five{1, 16, 16, -1, 0});
 }
 
-TEST_CASE("redis-cell: k 0 1 2 passes once every two seconds")
+TEST_CASE("redis-cell: k 0 1 2 admits one request every two seconds")
 {
     single_key key(gcra(0, 1, 2s));
     CHECK(throttle(key, start) == five{0, 1, 0, -1, 2});
@@ -55,7 +55,7 @@ TEST_CASE("redis-cell: k 0 1 2 passes once every two seconds")
     CHECK(throttle(key, start + 2s) == five{0, 1, 0, -1, 2});
 }
 
-TEST_CASE("redis-cell: burst 4, 1 a second, the long run")
+TEST_CASE("redis-cell: burst 4, 1 per second, a long series")
 {
     struct row
     {
@@ -79,7 +79,7 @@ TEST_CASE("redis-cell: burst 4, 1 a second, the long run")
     }
 }
 
-TEST_CASE("redis-cell: whole seconds are truncated, and one more from a millisecond left over on")
+TEST_CASE("redis-cell: seconds are truncated, plus one when a millisecond or more is left over")
 {
     CHECK(redis_cell_seconds(never) == -1);
     CHECK(redis_cell_seconds(0us) == 0);
@@ -90,7 +90,7 @@ TEST_CASE("redis-cell: whole seconds are truncated, and one more from a millisec
     CHECK(redis_cell_seconds(2s + 1ms) == 3);
 }
 
-TEST_CASE("rates redis-cell cannot keep: 1000 a minute, 8000 and a million and ten million a second, 1 a month")
+TEST_CASE("gcra: rates that redis-cell rounds are exact: 1000 per minute, 8000 to ten million per second, 1 per month")
 {
     struct row
     {
@@ -102,7 +102,7 @@ TEST_CASE("rates redis-cell cannot keep: 1000 a minute, 8000 and a million and t
         single_key key(gcra(r.count - 1, r.count, r.period));
         CHECK(key.take(start, r.count).admitted);
         CHECK_FALSE(key.take(start).admitted);
-        // Exactly `count` come back in every period, however often one asks.
+        // Exactly `count` tokens return per period, however often the key is used.
         std::uint64_t admitted = 0;
         for (int i = 1; i <= 1000; ++i) {
             const auto now = start + r.period * i / 1000;
@@ -114,7 +114,7 @@ TEST_CASE("rates redis-cell cannot keep: 1000 a minute, 8000 and a million and t
     }
 }
 
-TEST_CASE("a bucket of 2^31 fills and drains without overflow")
+TEST_CASE("bucket: a burst of 2^31 fills and drains without overflow")
 {
     const std::uint64_t burst = std::uint64_t{1} << 31;
     for (const auto period : {microseconds{1s}, microseconds{720h}}) {
@@ -126,7 +126,7 @@ TEST_CASE("a bucket of 2^31 fills and drains without overflow")
     }
 }
 
-TEST_CASE("shaping: burst 5 passes 1 now, delays 5 by 1 to 5 s, refuses the 7th")
+TEST_CASE("shaping: burst 5 admits 1 now, delays 5 by 1 to 5 s, refuses the 7th")
 {
     auto r = leaky_bucket(1, 1s, 5);
     r.delay_after = 0;
@@ -136,7 +136,7 @@ TEST_CASE("shaping: burst 5 passes 1 now, delays 5 by 1 to 5 s, refuses the 7th"
     CHECK_FALSE(key.take(start).admitted);
 }
 
-TEST_CASE("shaping: burst 5 nodelay passes 6 now and refuses the 7th")
+TEST_CASE("shaping: burst 5 nodelay admits 6 now and refuses the 7th")
 {
     single_key key(leaky_bucket(1, 1s, 5));
     for (int i = 0; i <= 5; ++i)
@@ -144,7 +144,7 @@ TEST_CASE("shaping: burst 5 nodelay passes 6 now and refuses the 7th")
     CHECK_FALSE(key.take(start).admitted);
 }
 
-TEST_CASE("shaping: burst 5 delay 3 passes 4 now, then +1 s, +2 s, and refuses the 7th")
+TEST_CASE("shaping: burst 5 delay 3 admits 4 now, delays two by 1 s and 2 s, and refuses the 7th")
 {
     auto r = leaky_bucket(1, 1s, 5);
     r.delay_after = 3;
@@ -154,16 +154,16 @@ TEST_CASE("shaping: burst 5 delay 3 passes 4 now, then +1 s, +2 s, and refuses t
     const auto refused = key.take(start);
     CHECK_FALSE(refused.admitted);
     CHECK(refused.delay == 0s);
-    CHECK(key.look(start).delay == 0s); // looking holds nobody up
+    CHECK(key.look(start).delay == 0s); // looking is never delayed
 }
 
-TEST_CASE("shaping: 10 a second, burst 20 nodelay: of 25 at once 21 pass")
+TEST_CASE("shaping: 10 per second, burst 20 nodelay admits 21 of 25 at once")
 {
     single_key key(leaky_bucket(10, 1s, 20));
     CHECK(key.takes(25, start) == 21);
 }
 
-TEST_CASE("shaping: a delayed client that goes away gives its place back")
+TEST_CASE("shaping: giving back a delayed request shortens the delay of the next")
 {
     auto r = leaky_bucket(1, 1s, 5);
     r.delay_after = 0;

@@ -1,4 +1,4 @@
-// Days, weeks and months of a time zone as windows, across every jump of its clocks.
+// Windows of days, weeks and months of a time zone, over all changes of its offset.
 #include "limiter/core/calendar.hpp"
 #include "tests/support/schedule.hpp"
 
@@ -46,7 +46,7 @@ TEST_CASE("calendar: a day in Paris has 23 hours in March and 25 in October")
     CHECK(window_end(r, utc(2025, 7, 1, 22)) == utc(2025, 7, 2, 22));
 }
 
-TEST_CASE("calendar: weeks begin on Monday, months on the first, in the zone's own time")
+TEST_CASE("calendar: weeks begin on Monday and months on the first, in the local time of the zone")
 {
     const auto week = per(calendar_unit::week, "America/New_York");
     CHECK(window_end(week, utc(2025, 6, 2, 3, 59)) == utc(2025, 6, 2, 4)); // Sunday evening in New York
@@ -64,7 +64,7 @@ TEST_CASE("calendar: no zone means UTC")
     CHECK(window_end(r, utc(2025, 2, 10)) == utc(2025, 3, 1));
 }
 
-TEST_CASE("calendar: the limit holds for a whole local day and is fresh with the next")
+TEST_CASE("calendar: the limit holds for a whole local day, and the next day begins at zero")
 {
     single_key key(per(calendar_unit::day, "Europe/Paris"), utc(2025, 3, 30));
     CHECK(key.takes(9, utc(2025, 3, 29, 23)) == 3);
@@ -73,9 +73,9 @@ TEST_CASE("calendar: the limit holds for a whole local day and is fresh with the
 }
 
 TEST_CASE(
-    "property: in every zone a window ends after now, every moment of it says the same end, and it never overlaps")
+    "property: in every zone a window ends after now, has one end for all of its moments, and windows do not overlap")
 {
-    // Zones whose clocks do the odd things: midnight skipped, midnight twice, a whole day skipped, half hours.
+    // Zones with unusual changes: midnight skipped, midnight twice, a whole day skipped, half hours.
     for (const char* name : {"America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Africa/Cairo", "Pacific/Apia",
                              "Australia/Lord_Howe", "Asia/Kolkata", "America/St_Johns", "Asia/Gaza", "Europe/Dublin",
                              "America/Asuncion", "Africa/Casablanca", "Asia/Tehran", "UTC"}) {
@@ -97,7 +97,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("calendar: hour by hour through fifty years, the day that is left is the day that was promised")
+TEST_CASE("calendar: through fifty years every window ends at the moment computed when it began")
 {
     for (const char* name : {"America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Pacific/Apia", "Africa/Cairo"}) {
         const auto r = per(calendar_unit::day, name);

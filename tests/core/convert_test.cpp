@@ -1,4 +1,4 @@
-// behaviours.md §6: a change of limits keeps what was used.
+// A change of limits keeps what was used.
 #include "tests/support/schedule.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ bool same_family(algorithm a, algorithm b) { return a == b || (a <= algorithm::g
 
 } // namespace
 
-TEST_CASE("reload: raising 100 a minute to 200 after 80 used leaves 120; lowering to 50 leaves 0")
+TEST_CASE("reload: with 80 used, raising 100 per minute to 200 leaves 120 and lowering to 50 leaves 0")
 {
     for (const auto kind : every_algorithm) {
         CAPTURE(name_of(kind));
@@ -30,7 +30,7 @@ TEST_CASE("reload: raising 100 a minute to 200 after 80 used leaves 120; lowerin
     }
 }
 
-TEST_CASE("reload: after lowering, the wait is what the new rule says of a full key")
+TEST_CASE("reload: after lowering, the wait is the wait of a full key under the new rule")
 {
     single_key bucket(token_bucket(100, 60s, 100));
     bucket.take(start, 80);
@@ -46,21 +46,22 @@ TEST_CASE("reload: after lowering, the wait is what the new rule says of a full 
     for (int i = 0; i < 8; ++i)
         log.take(start + i * 1s, 10);
     const auto short_log = log.converted(sliding_log(45, 60s), start + 10s);
-    CHECK(short_log.look(start + 10s, 5).retry_after == 53s); // the newest 45: 5 of the fourth call, all of the others
+    // The log has the newest 45: 5 of the fourth request, and all later ones.
+    CHECK(short_log.look(start + 10s, 5).retry_after == 53s);
     CHECK(short_log.look(start + 10s, 6).retry_after == 54s);
 }
 
-TEST_CASE("reload: lowering a sliding window hands out no room, however far its previous window has faded")
+TEST_CASE("reload: lowering a sliding window gives out no quota, however far its previous window has faded")
 {
     single_key key(sliding_window(100, 60s));
     key.take(start, 100);
-    const auto now = start + 90s; // 50 are left of the hundred
+    const auto now = start + 90s; // 50 of the 100 still count
     CHECK(key.look(now).remaining == 50);
     CHECK(key.converted(sliding_window(50, 60s), now).look(now).remaining == 0);
     CHECK(key.converted(sliding_window(60, 60s), now).look(now).remaining == 10);
 }
 
-TEST_CASE("reload: another algorithm carries the used share over")
+TEST_CASE("reload: a change to another algorithm keeps the used share")
 {
     for (const auto from : every_algorithm) {
         for (const auto to : every_algorithm) {
@@ -78,7 +79,7 @@ TEST_CASE("reload: another algorithm carries the used share over")
     }
 }
 
-TEST_CASE("reload: requests in flight are neither tokens nor forgotten")
+TEST_CASE("reload: requests in flight are not converted to tokens, and not forgotten")
 {
     single_key key(concurrency(10));
     key.take(start, 8);
@@ -93,14 +94,14 @@ TEST_CASE("reload: requests in flight are neither tokens nor forgotten")
     CHECK(bucket.converted(concurrency(5), start).look(start).remaining == 5);
 }
 
-TEST_CASE("property: no reload ever hands out quota, nor loses any, for every pair of algorithms")
+TEST_CASE("property: for every pair of algorithms a reload neither gives out quota nor loses any")
 {
     for (const auto from : every_algorithm) {
         for (const auto to : every_algorithm) {
             const auto name = name_of(from) + " to " + name_of(to);
             const bool holds = rc::check(name, [&] {
                 rule a = any_rule(from), b = any_rule(to);
-                a.initial = a.capacity; // a key that starts low has used nothing
+                a.initial = a.capacity; // a key that starts below its capacity has used nothing
                 b.initial = b.capacity;
                 if (from == to && in_range(0, 3) == 0)
                     b.period = a.period, b.align = a.align;
@@ -120,11 +121,11 @@ TEST_CASE("property: no reload ever hands out quota, nor loses any, for every pa
                         RC_ASSERT(left == b.limit() - std::min(b.limit(), a.limit() - before_left));
                     return;
                 }
-                // remaining = limit - ceil(used), so a bound on it holds whole tokens.
+                // remaining = limit - ceil(used), so bounds are in whole tokens.
                 const wide used = static_cast<wide>(a.limit() - before_left);
                 const wide now_used = static_cast<wide>(b.limit() - left), limit = static_cast<wide>(b.limit());
                 if (to == algorithm::sliding_log && from == to && b.period < a.period) {
-                    RC_ASSERT(now_used <= std::min(used, limit)); // a shorter log holds the newest of the calls
+                    RC_ASSERT(now_used <= std::min(used, limit)); // a shorter log holds the newest requests
                 } else if (same_family(from, to)) {
                     RC_ASSERT(now_used == std::min(used, limit));
                 } else {
@@ -134,7 +135,7 @@ TEST_CASE("property: no reload ever hands out quota, nor loses any, for every pa
                     RC_ASSERT(now_used >= least);
                     RC_ASSERT((used == 0) == (now_used == 0));
                 }
-                // It never stays longer than the new rule would keep a full key.
+                // It recovers no later than a full key under the new rule.
                 single_key full(b, now);
                 full.take(now, b.limit());
                 RC_ASSERT(after.look(now).reset_after <= full.look(now).reset_after);

@@ -1,5 +1,5 @@
-// Every algorithm against the reference, over random rules and schedules. rapidcheck prints the seed of a failure;
-// RC_PARAMS="seed=... max_success=..." repeats or widens a run.
+// Every algorithm compared with the reference, over random rules and schedules. rapidcheck prints the seed of a
+// failure; RC_PARAMS="seed=... max_success=..." repeats or extends a run.
 #include "tests/support/reference.hpp"
 #include "tests/support/schedule.hpp"
 
@@ -17,7 +17,7 @@ std::string text(const rule& r)
     return out.str();
 }
 
-// Runs `property` for every algorithm, each under its own name.
+// Runs `property` for every algorithm and reports the algorithm that fails.
 template <class Property>
 void for_every_algorithm(const char* what, Property property)
 {
@@ -27,7 +27,7 @@ void for_every_algorithm(const char* what, Property property)
     }
 }
 
-// Drives one key through a schedule: see(key, now, cost) at every step, which takes when it likes to.
+// Drives one key through a schedule and calls see(now, cost, step) at every step. `see` decides whether to take.
 template <class See>
 void drive(single_key& key, time_point now, const std::vector<step>& schedule, See see)
 {
@@ -42,7 +42,7 @@ void drive(single_key& key, time_point now, const std::vector<step>& schedule, S
 
 } // namespace
 
-TEST_CASE("property: every decision is the reference's decision")
+TEST_CASE("property: every decision equals that of the reference")
 {
     for_every_algorithm("same answers as the definition", [](algorithm kind) {
         const rule r = any_rule(kind);
@@ -51,13 +51,13 @@ TEST_CASE("property: every decision is the reference's decision")
         reference model(r, first);
         drive(key, first, any_schedule(), [&](time_point now, std::uint64_t cost, const step& s) {
             const auto expected = model.judge(now, cost);
-            const auto said = key.look(now, cost);
-            if (said != expected) {
+            const auto decided = key.look(now, cost);
+            if (decided != expected) {
                 std::ostringstream out;
-                out << text(r) << "\ncost " << cost << " said     " << said << "\nexpected " << expected;
+                out << text(r) << "\ncost " << cost << " decided  " << decided << "\nexpected " << expected;
                 RC_FAIL(out.str());
             }
-            if (s.act == 0 || !said.admitted)
+            if (s.act == 0 || !decided.admitted)
                 return; // only looked
             key.take(now, cost);
             model.charge(now, cost);
@@ -65,7 +65,7 @@ TEST_CASE("property: every decision is the reference's decision")
     });
 }
 
-TEST_CASE("property: no stretch of time ever holds more than the rule allows")
+TEST_CASE("property: no interval holds more than the rule allows")
 {
     for_every_algorithm("admitted at most what is allowed", [](algorithm kind) {
         const rule r = any_rule(kind);
@@ -94,24 +94,24 @@ TEST_CASE("property: no stretch of time ever holds more than the rule allows")
                          from / period == to / period)
                     RC_ASSERT(sum <= static_cast<wide>(r.count));
                 else if (kind == algorithm::fixed_window && to - from < period)
-                    RC_ASSERT(sum <= 2 * static_cast<wide>(r.count)); // two windows may touch it
+                    RC_ASSERT(sum <= 2 * static_cast<wide>(r.count)); // the interval may overlap two windows
             }
         }
     });
 }
 
-TEST_CASE("property: what is said to remain passes at once, and one more does not")
+TEST_CASE("property: exactly the remaining cost is admitted at once")
 {
     for_every_algorithm("remaining is exact", [](algorithm kind) {
         const rule r = any_rule(kind);
         const auto first = any_start();
         single_key key(r, first);
         drive(key, first, any_schedule(), [&](time_point now, std::uint64_t cost, const step&) {
-            const auto said = key.take(now, cost);
-            RC_ASSERT(said.remaining <= r.limit());
-            RC_ASSERT(key.look(now, said.remaining).admitted);
-            RC_ASSERT(!key.look(now, said.remaining + 1).admitted);
-            RC_ASSERT(key.look(now).remaining == said.remaining);
+            const auto decided = key.take(now, cost);
+            RC_ASSERT(decided.remaining <= r.limit());
+            RC_ASSERT(key.look(now, decided.remaining).admitted);
+            RC_ASSERT(!key.look(now, decided.remaining + 1).admitted);
+            RC_ASSERT(key.look(now).remaining == decided.remaining);
         });
     });
 }
@@ -125,21 +125,21 @@ TEST_CASE("property: waiting exactly retry_after admits, a microsecond less does
         const auto first = any_start();
         single_key key(r, first);
         drive(key, first, any_schedule(), [&](time_point now, std::uint64_t cost, const step&) {
-            const auto said = key.take(now, cost);
-            if (said.admitted || cost > r.limit()) {
-                RC_ASSERT(said.retry_after == never);
+            const auto decided = key.take(now, cost);
+            if (decided.admitted || cost > r.limit()) {
+                RC_ASSERT(decided.retry_after == never);
                 return;
             }
-            RC_ASSERT(said.retry_after.count() > 0);
-            if (said.retry_after.count() > std::int64_t{1} << 60)
-                return; // farther than the clock goes
-            RC_ASSERT(key.look(now + said.retry_after, cost).admitted);
-            RC_ASSERT(!key.look(now + said.retry_after - microseconds{1}, cost).admitted);
+            RC_ASSERT(decided.retry_after.count() > 0);
+            if (decided.retry_after.count() > std::int64_t{1} << 60)
+                return; // beyond the largest time
+            RC_ASSERT(key.look(now + decided.retry_after, cost).admitted);
+            RC_ASSERT(!key.look(now + decided.retry_after - microseconds{1}, cost).admitted);
         });
     });
 }
 
-TEST_CASE("property: after reset_after the key is as if it had never been seen, a microsecond before it is not")
+TEST_CASE("property: exactly after reset_after the key is like a new key")
 {
     for_every_algorithm("reset_after is exact", [](algorithm kind) {
         if (kind == algorithm::concurrency)
@@ -149,12 +149,12 @@ TEST_CASE("property: after reset_after the key is as if it had never been seen, 
         const auto first = any_start();
         single_key key(r, first);
         drive(key, first, any_schedule(), [&](time_point now, std::uint64_t cost, const step&) {
-            const auto said = key.take(now, cost);
+            const auto decided = key.take(now, cost);
             const auto recovered = recovered_at(key.meter, key.words);
-            RC_ASSERT((recovered <= now) == (said.reset_after.count() == 0));
-            if (said.reset_after.count() == 0 || said.reset_after.count() > std::int64_t{1} << 60)
+            RC_ASSERT((recovered <= now) == (decided.reset_after.count() == 0));
+            if (decided.reset_after.count() == 0 || decided.reset_after.count() > std::int64_t{1} << 60)
                 return;
-            RC_ASSERT(recovered == now + said.reset_after);
+            RC_ASSERT(recovered == now + decided.reset_after);
             const single_key fresh(r, recovered);
             RC_ASSERT(key.look(recovered, 1) == fresh.look(recovered, 1));
             RC_ASSERT(key.look(recovered, r.limit()).admitted);
@@ -163,7 +163,7 @@ TEST_CASE("property: after reset_after the key is as if it had never been seen, 
     });
 }
 
-TEST_CASE("property: looking and being refused leave no trace")
+TEST_CASE("property: looking and refused requests change nothing")
 {
     for_every_algorithm("a refusal changes nothing", [](algorithm kind) {
         const rule r = any_rule(kind);
@@ -183,7 +183,7 @@ TEST_CASE("property: looking and being refused leave no trace")
     });
 }
 
-TEST_CASE("property: what is given back at once was never taken, and nothing is ever given beyond full")
+TEST_CASE("property: giving a charge back restores the state, and never exceeds the limit")
 {
     for_every_algorithm("take, give back = nothing", [](algorithm kind) {
         const rule r = any_rule(kind);
@@ -213,7 +213,7 @@ TEST_CASE("property: what is given back at once was never taken, and nothing is 
     });
 }
 
-TEST_CASE("property: a refund frees what it says, and no more than was used")
+TEST_CASE("property: a refund frees the amount it returns, at most what is used")
 {
     for_every_algorithm("given back = more remaining", [](algorithm kind) {
         const rule r = any_rule(kind);
@@ -234,7 +234,7 @@ TEST_CASE("property: a refund frees what it says, and no more than was used")
     });
 }
 
-TEST_CASE("property: a counted refusal fills to the brim at the most, and never makes room")
+TEST_CASE("property: a charged refusal fills the rule at most to its limit, and never makes room")
 {
     for_every_algorithm("count_refused", [](algorithm kind) {
         const rule r = any_rule(kind);
@@ -242,7 +242,7 @@ TEST_CASE("property: a counted refusal fills to the brim at the most, and never 
         single_key key(r, first);
         drive(key, first, any_schedule(), [&](time_point now, std::uint64_t cost, const step& s) {
             if (s.act == 9)
-                charge(key.meter, key.words, now, cost % (2 * r.limit())); // a settled cost may overdraw
+                charge(key.meter, key.words, now, cost % (2 * r.limit())); // a corrected cost may exceed the limit
             if (key.take(now, cost).admitted)
                 return;
             const auto before = key.look(now, 1);

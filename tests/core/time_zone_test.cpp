@@ -35,7 +35,7 @@ sys_seconds utc(int y, unsigned m, unsigned d, int h = 0, int min = 0)
 
 } // namespace
 
-TEST_CASE("time zone: offsets follow daylight saving, inside the table and after its end")
+TEST_CASE("time zone: offsets follow daylight saving, within the table and after its end")
 {
     const auto paris = zone("Europe/Paris");
     CHECK(paris->offset_at(utc(2026, 1, 15)) == hours{1});
@@ -44,7 +44,7 @@ TEST_CASE("time zone: offsets follow daylight saving, inside the table and after
     CHECK(paris->offset_at(utc(2026, 3, 29, 1, 0)) == hours{2});
     CHECK(paris->offset_at(utc(2026, 10, 25, 0, 59)) == hours{2});
     CHECK(paris->offset_at(utc(2026, 10, 25, 1, 0)) == hours{1});
-    // Far in the future only the footer's yearly rule is left.
+    // After the table only the yearly rule of the footer applies.
     CHECK(paris->offset_at(utc(2090, 1, 15)) == hours{1});
     CHECK(paris->offset_at(utc(2090, 7, 15)) == hours{2});
     const auto sydney = zone("Australia/Sydney");
@@ -54,20 +54,20 @@ TEST_CASE("time zone: offsets follow daylight saving, inside the table and after
     CHECK(zone("UTC")->offset_at(utc(2026, 7, 1)) == hours{0});
 }
 
-TEST_CASE("time zone: local midnight maps to the right moment, also where daylight saving skips or repeats it")
+TEST_CASE("time zone: local midnight maps to the right moment, also when daylight saving skips or repeats it")
 {
     const auto paris = zone("Europe/Paris");
     CHECK(paris->to_utc(local(2026, 3, 29)) == utc(2026, 3, 28, 23));
     CHECK(paris->to_utc(local(2026, 3, 30)) == utc(2026, 3, 29, 22));
-    CHECK(paris->to_utc(local(2026, 3, 29, 2, 30)) == utc(2026, 3, 29, 1));       // skipped: the jump itself
-    CHECK(paris->to_utc(local(2026, 10, 25, 2, 30)) == utc(2026, 10, 25, 0, 30)); // twice: the earlier
-    // Cuba springs forward at midnight: the day 2026-03-08 begins at 01:00 local.
+    CHECK(paris->to_utc(local(2026, 3, 29, 2, 30)) == utc(2026, 3, 29, 1));       // skipped: the moment of the change
+    CHECK(paris->to_utc(local(2026, 10, 25, 2, 30)) == utc(2026, 10, 25, 0, 30)); // twice: the earlier moment
+    // In Cuba daylight saving starts at midnight: 2026-03-08 begins at 01:00 local time.
     const auto havana = zone("America/Havana");
     CHECK(havana->to_utc(local(2026, 3, 8)) == utc(2026, 3, 8, 5));
     CHECK(time_zone{}.to_utc(local(2026, 3, 8)) == utc(2026, 3, 8));
 }
 
-TEST_CASE("time zone: bytes that are not a zone give none, wherever they are cut")
+TEST_CASE("time zone: invalid or truncated bytes are not parsed, wherever they are truncated")
 {
     CHECK_FALSE(time_zone::parse(""));
     CHECK_FALSE(time_zone::parse("TZif"));

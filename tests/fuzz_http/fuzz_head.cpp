@@ -1,9 +1,12 @@
 // Any bytes as a request or a response with what follows: parsed in one piece and byte by byte, the verdicts must be
-// the same (A16), and what is passed on must be what our own parser reads back. The path's canonical form must be
-// stable.
+// the same (A16). Beast must take every head that the scan, the framing and the target's parser admit, and report the
+// fields that the scan cuts out by its own rule. What is passed on must be what our own parser reads back. The path's
+// canonical form must be stable. Boost's asserts are on here, and none may fire.
+#include "gateway/http/answer_head.hpp"
 #include "gateway/http/chunk_decoder.hpp"
 #include "gateway/http/framing.hpp"
 #include "gateway/http/head.hpp"
+#include "gateway/http/head_scan.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/target.hpp"
 #include "gateway/http/upgrade.hpp"
@@ -14,7 +17,25 @@
 #include <string>
 #include <string_view>
 
+#if defined(BOOST_DISABLE_ASSERTS) || !defined(BOOST_ENABLE_ASSERT_HANDLER)
+#error "this target is built with Boost's asserts"
+#endif
+
 using namespace headgate::http;
+
+namespace boost {
+
+void assertion_failed(const char* text, const char* function, const char* file, long line)
+{
+    std::fprintf(stderr, "%s:%ld: %s: assertion `%s` failed\n", file, line, function, text);
+    std::abort();
+}
+void assertion_failed_msg(const char* text, const char*, const char* function, const char* file, long line)
+{
+    assertion_failed(text, function, file, line);
+}
+
+} // namespace boost
 
 namespace {
 
@@ -40,7 +61,33 @@ parse_state feed_bytewise(Parser& parser, std::string_view bytes, std::unique_pt
     return state;
 }
 
-template <class Parser>
+void must_be_the_same(const field_list& one, const field_list& other, const char* what)
+{
+    must(one.lines.size() == other.lines.size() && one.present == other.present, what);
+    for (std::size_t i = 0; i < one.lines.size(); ++i) {
+        const auto &a = one.lines[i], &b = other.lines[i];
+        must(a.name == b.name && a.value == b.value && a.id == b.id, what);
+        must(a.underscore == b.underscore && a.verbatim == b.verbatim, what);
+        must(!a.verbatim || a.line() == b.line(), what);
+    }
+}
+
+void must_have_the_same_start(const request_head& one, const request_head& other)
+{
+    must(one.method == other.method && one.target == other.target && one.method_number == other.method_number,
+         "the same method and target");
+    must(one.minor_version == other.minor_version, "the same version");
+}
+
+void must_have_the_same_start(const response_head& one, const response_head& other)
+{
+    must(one.status == other.status && one.reason == other.reason, "the same status and reason");
+    must(one.minor_version == other.minor_version, "the same version");
+}
+
+// A head that is done was parsed by Beast, unless framing refuses it: where the scan admits a head and the parser has
+// failed, Beast did not take what framing admits.
+template <class Scan, class Parser>
 bool parse(std::string_view bytes, Parser& whole)
 {
     const head_limits limits{.request_line = 200, .head = 600, .fields = 12};
@@ -50,13 +97,18 @@ bool parse(std::string_view bytes, Parser& whole)
     const auto state = whole.feed(bytes);
     must(feed_bytewise(bytewise, bytes, memory) == state, "the state does not depend on the pieces");
     must(bytewise.error() == whole.error(), "the error does not depend on the pieces");
+    must_be_the_same(whole.head().fields, bytewise.head().fields, "the fields do not depend on the pieces");
+    must_have_the_same_start(whole.head(), bytewise.head());
+
+    Scan scan;
+    auto scanned = Parser().head();
+    field_list lines;
+    must(bytes.empty() || scan.feed(bytes, limits, scanned, &lines) == state, "Beast takes what the scan admits");
+    must_be_the_same(whole.head().fields, lines, "Beast reads the fields that the scan has seen");
+    must_have_the_same_start(whole.head(), scanned);
     if (state != parse_state::done)
         return false;
     must(bytewise.consumed() == whole.consumed(), "the length does not depend on the pieces");
-    const auto &one = whole.head().fields.lines, &other = bytewise.head().fields.lines;
-    must(one.size() == other.size(), "the fields do not depend on the pieces");
-    for (std::size_t i = 0; i < one.size(); ++i)
-        must(one[i].name == other[i].name && one[i].value == other[i].value && one[i].id == other[i].id, "each field");
     return true;
 }
 
@@ -117,7 +169,7 @@ void check_request(std::string_view bytes)
     request_framing framing;
     request_target target;
     std::string_view host;
-    if (!parse(bytes, parser) || frame_request(parser.head(), 1 << 20, framing) != http_error::none)
+    if (!parse<request_scan>(bytes, parser) || frame_request(parser.head(), 1 << 20, framing) != http_error::none)
         return;
     if (parse_target(parser.head().method_number, parser.head().target, target) != http_error::none ||
         effective_host(target, framing.host, host) != http_error::none)
@@ -155,20 +207,20 @@ void check_response(std::string_view bytes)
 {
     response_parser parser;
     response_framing framing;
-    if (!parse(bytes, parser) || frame_response(method_id::get, parser.head(), framing) != http_error::none)
+    if (!parse<response_scan>(bytes, parser) ||
+        frame_response(method_id::get, parser.head(), framing) != http_error::none)
         return;
-    client_head_options options;
-    options.body = framing.body;
-    options.declared_length = framing.declared_length;
-    options.connection = &framing.connection;
-    options.date = "Mon, 01 Jan 2024 00:00:00 GMT";
+    field_lines fields;
+    append_client_fields(fields, parser.head(),
+                         {.connection = &framing.connection, .date = "Mon, 01 Jan 2024 00:00:00 GMT"});
+    const auto head = relay_head(parser.head(), framing, fields);
     byte_buffer out;
-    build_client_head(out, parser.head(), options);
+    append_http1_head(out, head, frame_answer(head, 1), {});
     response_parser next;
     response_framing seen;
     must(next.feed(out.view()) == parse_state::done && next.consumed() == out.size(), "the client reads one head");
     must(frame_response(method_id::get, next.head(), seen) == http_error::none, "and finds nothing wrong with it");
-    must(seen.body == framing.body, "and sees the same body");
+    must(seen.body == (head.has_body ? frame_answer(head, 1) : body_framing{}), "and sees the same body");
 }
 
 } // namespace

@@ -248,7 +248,7 @@ TEST_CASE("answers: a header that would break a refusal, or a body that is not t
         const auto problem = problem_of(running_gateway::in_front_of(up, "answers:\n  " + answers + "\n"));
         return problem.substr(0, problem.find('\n'));
     };
-    const std::string itself = " will not do: the gateway writes this field itself; remove it";
+    const std::string itself = " is not valid: the gateway writes this field itself; remove it";
     const std::string at = "test.yaml:12:14: answers.headers.";
     CHECK(with("headers: { Content-Length: 5 }") == at + "Content-Length: `Content-Length`" + itself);
     CHECK(with("headers: { transfer-encoding: chunked }") == at + "transfer-encoding: `transfer-encoding`" + itself);

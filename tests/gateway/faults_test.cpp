@@ -1,6 +1,6 @@
 // Clients and upstreams that are slow, vanish or take nothing: hardening O2, O5 and the fault catalogue. Every test
 // ends with as many descriptors and open sessions as it began with.
-#include "gateway/request/exchange.hpp"
+#include "gateway/request/http1_session.hpp"
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>

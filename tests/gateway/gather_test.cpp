@@ -1,7 +1,5 @@
-// Bodies of many tiny chunks: what has come together leaves together. The gateway's sends, and the C library's sendmsg,
-// are replaced, so that those towards one port can be counted: the kernel joins segments again before anybody sees
-// them.
-#include "limiter/io/system_calls.hpp"
+// Bodies of many tiny chunks: what has come together leaves together. The C library's send and sendmsg are replaced, so
+// that the calls towards one port can be counted: the kernel joins segments again before they can be seen.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +24,7 @@ std::string tiny_chunks()
     return out + "0\r\n\r\n";
 }
 
-std::atomic<std::uint16_t> watched_port{0}; // 0: none, nobody pays for it
+std::atomic<std::uint16_t> watched_port{0}; // 0: none
 std::atomic<std::size_t> sends{0};
 
 void count_send(int fd)
@@ -61,15 +59,13 @@ std::uint16_t own_port(const raw_connection& of)
 
 } // namespace
 
-// In place of limiter/io/system_calls.cpp, which is linked only where these are missing.
-ssize_t headgate::receive(int fd, char* at, std::size_t most) { return ::recv(fd, at, most, 0); }
-ssize_t headgate::send_bytes(int fd, const char* at, std::size_t size, int flags)
-{
-    count_send(fd);
-    return ::send(fd, at, size, MSG_NOSIGNAL | flags);
-}
-
 // In place of the C library's.
+extern "C" ssize_t send(int fd, const void* bytes, std::size_t size, int flags)
+{
+    static const auto real = reinterpret_cast<decltype(&::send)>(::dlsym(RTLD_NEXT, "send"));
+    count_send(fd);
+    return real(fd, bytes, size, flags);
+}
 extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags)
 {
     static const auto real = reinterpret_cast<decltype(&::sendmsg)>(::dlsym(RTLD_NEXT, "sendmsg"));

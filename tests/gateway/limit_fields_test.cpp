@@ -1,8 +1,9 @@
 // What is told of quotas, byte by byte, without a gateway around it (behaviours §5).
 #include "gateway/answers/explain.hpp"
 #include "gateway/answers/limit_fields.hpp"
+#include "gateway/answers/limit_outcome.hpp"
 #include "gateway/answers/refusal_body.hpp"
-#include "gateway/request/exchange.hpp"
+#include "gateway/compiled/answers.hpp"
 
 #include <doctest/doctest.h>
 
@@ -58,17 +59,17 @@ public:
     {
         for (const auto& one : all) {
             const auto& kept = rules_.emplace_back(one.rule);
-            auto& ready = ready_.emplace_back();
-            ready.rule = &kept;
-            ready.unit = one.unit;
-            ready.chain = "api";
+            auto& text_of_rule = texts_.emplace_back();
+            text_of_rule.rule = &kept;
+            text_of_rule.unit = one.unit;
+            text_of_rule.chain = "api";
             http::byte_buffer text;
             append_policy(text, kept, one.unit);
-            ready.policy = text.view();
-            ready.quoted_name_size = kept.name.size() + 2;
-            ready.limit_words = std::to_string(kept.count) + " in words";
+            text_of_rule.policy = text.view();
+            text_of_rule.quoted_name_size = kept.name.size() + 2;
+            text_of_rule.limit_words = std::to_string(kept.count) + " in words";
             limit.rules[limit.count] = &kept;
-            limit.ready[limit.count] = written_out ? &ready : nullptr;
+            limit.texts[limit.count] = written_out ? &text_of_rule : nullptr;
             limit.decisions[limit.count++] = one.said;
             limit.refused = limit.refused || (!one.said.admitted && !kept.shadow);
         }
@@ -95,11 +96,15 @@ public:
         return std::string(out.view());
     }
 
-    limit_outcome limit;
+private:
+    judged_rules judged_{};
+
+public:
+    limit_outcome limit{judged_};
 
 private:
     std::deque<limiter::rule> rules_;
-    std::deque<rule_text> ready_;
+    std::deque<rule_text> texts_;
 };
 
 const auto minute = rule("minute", 60, 1min);

@@ -5,6 +5,7 @@
 #include "gateway/worker.hpp"
 #include "tests/gateway/support.hpp"
 
+#include <boost/asio/post.hpp>
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -20,7 +21,7 @@ TEST_CASE("a worker told to stop when its timer has expired stops")
     store_health health;
     worker w(0, clock, std::make_shared<compiled_config>(), log, health);
     std::atomic<bool> ended{false};
-    w.sockets().post([&] {
+    boost::asio::post(w.loop().context(), [&] {
         std::this_thread::sleep_for(150ms); // the fault itself: the loop is late by more than a tick
         w.stop();
     });
@@ -45,7 +46,7 @@ TEST_CASE("a worker told to drain while clients wait to be accepted lets them go
                                                each = listening.connect();
                                                each.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
                                            }
-                                           listening.app().drain(); // the worker's first turn begins with it
+                                           listening.app().drain(); // the first thing that the worker meets
                                        });
         for (auto& each : waiting) {
             each.read_all();

@@ -39,7 +39,7 @@ decoded decode(std::string_view bytes, std::size_t piece, const chunk_limits& li
             out.code = step.kind == what::need_more ? "need_more" : "done";
             if (step.kind == what::failed) {
                 out.code = describe(decoder.error()).code;
-                out.consumed = 0; // how far it got depends on the pieces
+                out.consumed = 0; // depends on the pieces
             }
             if (step.kind != what::need_more) {
                 for (const auto& line : decoder.trailers().lines)
@@ -154,7 +154,7 @@ TEST_CASE("A11: extensions and trailers are bounded over the whole body")
     CHECK(describe(http_error::chunk_extensions_too_large).status == 400);
 }
 
-TEST_CASE("A12, P4: trailers are read apart from the headers")
+TEST_CASE("A12: trailers are read apart from the headers")
 {
     const auto out = decode("3\r\nabc\r\n0\r\nX-Sum: 12\r\nHost: evil\r\n\r\nrest");
     CHECK(out.code == "done");

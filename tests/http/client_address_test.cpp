@@ -14,11 +14,6 @@ std::string text(const ip_address& address)
     address_text buffer;
     return std::string(format_address(address, buffer));
 }
-std::string hop(std::string_view written)
-{
-    const auto address = parse_hop(written);
-    return address ? text(*address) : "-";
-}
 
 client_address_rules trusting(std::initializer_list<std::string_view> prefixes,
                               hop_source source = hop_source::x_forwarded_for)
@@ -42,22 +37,6 @@ std::string client(std::string_view peer, std::vector<std::pair<std::string, std
 }
 
 } // namespace
-
-TEST_CASE("addresses as text at hand: each as if it were written anew, whoever was asked for before")
-{
-    address_texts texts;
-    std::vector<ip_address> many{{}, *parse_ipv6("::1"), *parse_ipv6("2001:db8::1:0:0:1")};
-    for (std::uint32_t i = 0; i < 300; ++i) { // more than there are places
-        many.push_back(ip_address::v4(0x0a000000 + i * 7919));
-        many.push_back({0x20010db800000000U + i, i});
-    }
-    for (int round = 0; round < 2; ++round) {
-        for (const auto& address : many) {
-            CHECK(texts.of(address) == text(address));
-            CHECK(texts.of(address) == text(address));
-        }
-    }
-}
 
 TEST_CASE("K1: the client is the peer, unless the peer is trusted; then the nearest hop that is not")
 {
@@ -102,30 +81,6 @@ TEST_CASE("K2: other headers that claim an address change nothing")
     CHECK(client("10.0.0.1", {{"Forwarded", "for=6.6.6.6, proto=http"}}, rfc7239) == "10.0.0.1");
 }
 
-TEST_CASE("K3: one address has one text, whatever it was written like")
-{
-    CHECK(hop("1.2.3.4") == "1.2.3.4");
-    CHECK(hop("1.2.3.4:5555") == "1.2.3.4");
-    CHECK(hop("::ffff:1.2.3.4") == "1.2.3.4");
-    CHECK(hop("[::ffff:102:304]:80") == "1.2.3.4");
-    CHECK(hop("[2001:DB8:0:0::1]:443") == "2001:db8::1");
-    CHECK(hop("2001:db8::1%eth0") == "2001:db8::1");
-    CHECK(hop("fe80::1%25") == "fe80::1");
-    CHECK(hop("::") == "::");
-    CHECK(hop("::1") == "::1");
-    CHECK(hop("1::") == "1::");
-    CHECK(hop("1:0:0:2:0:0:0:3") == "1:0:0:2::3");
-    CHECK(hop("1:0:2:3:4:5:6:7") == "1:0:2:3:4:5:6:7");
-    CHECK(hop("0:0:1:0:0:0:0:0") == "0:0:1::");
-    CHECK(hop("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") == "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
-    for (const auto bad : {"", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7::8:9",
-                           "12345::", "::1:", ":1::", "1.2.3.4::", "::1.2.3", "::1.2.3.4:5", "::%", "[1.2.3.4]",
-                           "[::1]80", "[::1]:", "1:2:3:4:5:6:7:1.2.3.4"}) {
-        INFO(bad);
-        CHECK(hop(bad) == "-");
-    }
-}
-
 TEST_CASE("K3: IPv6 clients are counted by network")
 {
     CHECK(text(aggregate(*parse_hop("2001:db8:1:2:3:4:5:6"))) == "2001:db8:1:2::");
@@ -134,22 +89,4 @@ TEST_CASE("K3: IPv6 clients are counted by network")
     CHECK(text(aggregate(*parse_hop("1.2.3.4"))) == "1.2.3.4");
     CHECK(text(aggregate(*parse_hop("::ffff:1.2.3.4"), 24)) == "1.2.3.0");
     CHECK(text(aggregate(*parse_hop("1.2.3.4"), 0)) == "0.0.0.0");
-}
-
-TEST_CASE("K3: prefixes hold both spellings of an IPv4 address, and nothing sloppy")
-{
-    address_set set;
-    CHECK(set.add("10.0.0.0/8"));
-    CHECK(set.add("::1"));
-    CHECK(set.add("2001:db8::/33"));
-    CHECK(set.contains(*parse_hop("::ffff:10.255.1.1")));
-    CHECK_FALSE(set.contains(*parse_hop("11.0.0.0")));
-    CHECK(set.contains(*parse_hop("::1")));
-    CHECK(set.contains(*parse_hop("2001:db8:7fff::1")));
-    CHECK_FALSE(set.contains(*parse_hop("2001:db8:8000::1")));
-    for (const auto bad :
-         {"10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "::/129", "x", "", "10.0.0/8", "fe80::%eth0/64"})
-        CHECK_FALSE(set.add(bad));
-    CHECK(ip_address::from_bytes({0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}) ==
-          *parse_hop("2001:db8::1"));
 }

@@ -100,7 +100,7 @@ TEST_CASE("A6: a Transfer-Encoding other than one line `chunked` is refused")
     }
     CHECK(describe(http_error::unsupported_transfer_coding).status == 501);
     CHECK(describe(http_error::unsupported_transfer_coding).closes);
-    // A control byte before the value never gets here.
+    // The scan refuses a control byte before the value.
     CHECK(request_code(post_with("Transfer-Encoding: \x0b"
                                  "chunked\r\n")) == "control_byte");
 }
@@ -175,7 +175,7 @@ TEST_CASE("C1: naming a protected field in Connection is refused, naming others 
     CHECK(request_code(get_with(many + "\r\n")) == "bad_connection");
 }
 
-TEST_CASE("C4: 100-continue is the only expectation, and none is heard from HTTP/1.0")
+TEST_CASE("C4: 100-continue is the only expectation, and HTTP/1.0 has none")
 {
     CHECK(framed(post_with("Expect: 100-Continue\r\nContent-Length: 5\r\n")).expects_continue);
     CHECK_FALSE(framed("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n").expects_continue);
@@ -211,7 +211,7 @@ TEST_CASE("D1: a response whose length is ambiguous is an upstream error")
     CHECK(answer(ok_with("Content-Length: 5, 5\r\n")).framing.body.length == 5);
 }
 
-TEST_CASE("C6, P8: HEAD, 1xx, 204 and 304 have no body whatever the head says")
+TEST_CASE("C6: HEAD, 1xx, 204 and 304 have no body whatever the head says")
 {
     const auto none = body_framing{};
     CHECK(answer(ok_with("Content-Length: 5\r\n"), method_id::head).framing.body == none);

@@ -37,7 +37,7 @@ using enum parameter_state;
 
 } // namespace
 
-TEST_CASE("cookies: the value of a name, over all lines; a second one is said (K6)")
+TEST_CASE("cookies: the value of a name, over all lines; a repeated name is reported (K6)")
 {
     CHECK(cookie({}, "id").state == absent);
     CHECK(cookie({"a=1; id=x; b=2"}, "id") == outcome{found, "x"});
@@ -50,7 +50,7 @@ TEST_CASE("cookies: the value of a name, over all lines; a second one is said (K
     CHECK(cookie({"id=x", "id=x"}, "id").state == repeated);
 }
 
-TEST_CASE("query: names and values are decoded, so that a spelling is no other identity (K5)")
+TEST_CASE("query: names and values are decoded, so that two spellings are one identity (K5)")
 {
     CHECK(query("", "key").state == absent);
     CHECK(query("?", "key").state == absent);

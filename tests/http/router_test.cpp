@@ -53,7 +53,7 @@ std::vector<std::string> split(std::string_view path)
     return segments;
 }
 
-// The slow truth: every pattern in order, every rule as its comment in route_pattern.hpp says.
+// The slow reference: tries every pattern in order, by the rules in the comments of route_pattern.hpp.
 bool path_matches(const route_pattern& pattern, const std::string& path)
 {
     if (pattern.path.empty() || pattern.path == "*" || pattern.path == "/*")
@@ -179,7 +179,7 @@ TEST_CASE("router: hosts match exactly, by wildcard at any depth, or all; withou
     CHECK(find(routes, {.host = ""}).route == 3);
 }
 
-TEST_CASE("B24: a method no matching route allows is told the methods they allow")
+TEST_CASE("B24: if no matching route allows the method, the answer lists the methods they allow")
 {
     const router routes({{.path = "/a", .methods = {"GET", "HEAD"}},
                          {.path = "/{x}", .methods = {"PURGE"}},
@@ -222,7 +222,7 @@ TEST_CASE("K5: a trailing slash is ignored where the route says so, and literals
     CHECK(find(routes, {.path = "/x~y/%2F"}).route == 2);
 }
 
-TEST_CASE("router: a pattern that cannot work is described, and matches nothing")
+TEST_CASE("router: an invalid pattern is reported and matches nothing")
 {
     for (const auto bad :
          {"a", "/a*", "/*/a", "/{a", "/{}", "/{a}b", "/a/../b", "/%", "/%zz", "/a?b", "/a\\b", "/**", "/*.{x}"}) {

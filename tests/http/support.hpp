@@ -1,5 +1,5 @@
 // Helpers for the tests of gateway/http: every message is parsed twice, in one piece and byte by byte in a buffer that
-// moves at each step, and the two must agree (A16).
+// moves at each step, and both results must be equal (A16).
 #pragma once
 
 #include "gateway/http/framing.hpp"

@@ -95,7 +95,7 @@ TEST_CASE("pool: a waiter that leaves is not woken")
     CHECK(one.give_back(a, start).waiter == pool::nothing);
 }
 
-TEST_CASE("pool: a newcomer does not overtake who waits")
+TEST_CASE("pool: waiting requests are served in FIFO order")
 {
     pool one(1, {.connections = 1});
     open(one);
@@ -122,10 +122,10 @@ TEST_CASE("D2: a server that cannot be reached rests, others take its place, and
     pool one(1, {.failures_to_rest = 1});
     const auto failed = one.checkout(start);
     one.connect_failed(failed.connection, start);
-    CHECK(one.checkout(start, 0).what == action::open_new); // doubtful is better than refused
+    CHECK(one.checkout(start, 0).what == action::open_new); // a server that failed is better than a refusal
 }
 
-TEST_CASE("D2: when connecting fails the place goes to who waits")
+TEST_CASE("D2: when connecting fails, the next waiting request gets the place")
 {
     pool one(1, {.connections = 1});
     const auto ticket = one.checkout(start);
@@ -172,11 +172,11 @@ TEST_CASE("C10: a request is sent again only when nothing of it can have happene
         unsafe.method = method;
         CHECK_FALSE(may_retry(unsafe));
     }
-    CHECK(may_retry({.method = method_id::post, .connected = false, .body_replayable = true})); // it never left
+    CHECK(may_retry({.method = method_id::post, .connected = false, .body_replayable = true})); // no byte was sent
     CHECK_FALSE(may_retry({.method = method_id::post, .connected = false, .body_replayable = false}));
 }
 
-TEST_CASE("pool: through any life the books balance, the caps hold and nobody is forgotten")
+TEST_CASE("pool: in any sequence of calls the counts are right, the caps hold and every waiting request is served")
 {
     std::mt19937 engine(7);
     const auto random = [&] { return static_cast<std::uint32_t>(engine()); };
@@ -259,7 +259,8 @@ TEST_CASE("pool: through any life the books balance, the caps hold and nobody is
             REQUIRE(tested.idle_connections() == idle.size());
             REQUIRE(tested.waiting() == waiting.size());
             CHECK(tested.open_connections() <= limits.connections * servers);
-            CHECK((waiting.empty() || busy.size() == limits.connections * servers)); // nobody waits beside a free place
+            CHECK((waiting.empty() ||
+                   busy.size() == limits.connections * servers)); // no request waits while a place is free
         }
     }
 }

@@ -30,7 +30,7 @@ api_key_table must_read(std::string_view text)
     return std::move(*loaded.table);
 }
 
-// "user/plan" of whoever has the key, "-" when nobody has.
+// Returns "user/plan" of the owner of a key, "-" when no user has it.
 std::string owner(const api_key_table& table, std::string_view key)
 {
     const auto* row = table.find(key);
@@ -41,7 +41,7 @@ std::string problems(std::string_view text) { return joined(api_key_table::from_
 
 } // namespace
 
-TEST_CASE("API keys: a key belongs to the user of the line with its digest")
+TEST_CASE("API keys: a key belongs to the user on the line of its digest")
 {
     // The digest of `abc` as FIPS 180-4 prints it.
     const auto table =
@@ -59,7 +59,7 @@ TEST_CASE("API keys: a key belongs to the user of the line with its digest")
     CHECK(owner(must_read(""), "abc") == "-");
 }
 
-TEST_CASE("K6: a key is taken as it is: its case counts, and a digest is not a key")
+TEST_CASE("K6: keys are case-sensitive, and a digest is not a key")
 {
     const auto digest = sha256_hex("Key");
     auto upper = digest;
@@ -74,7 +74,7 @@ TEST_CASE("K6: a key is taken as it is: its case counts, and a digest is not a k
     CHECK(owner(table, upper) == "-");
 }
 
-TEST_CASE("K6: a key that is empty, over 256 bytes or not visible is nobody's, even if its digest is listed")
+TEST_CASE("K6: a key that is empty, over 256 bytes or not visible ASCII is not found, even if its digest is listed")
 {
     const std::string longest(256, 'k'), too_long(257, 'k'), with_nul("k\0k", 3);
     const auto table = must_read(sha256_hex("") + " a\n" + sha256_hex(longest) + " b\n" + sha256_hex(too_long) +
@@ -87,7 +87,7 @@ TEST_CASE("K6: a key that is empty, over 256 bytes or not visible is nobody's, e
         CHECK(owner(table, key) == "-");
 }
 
-TEST_CASE("API keys: every wrong line is named, with what is wrong and what would be right, and no key is shown")
+TEST_CASE("API keys: every wrong line is reported with the error and the fix, and no key is shown")
 {
     const auto hash = sha256_hex("a");
     const auto text = "hunter2 alice pro\n" + hash.substr(1) + " alice\n" + hash + "\n" + hash.substr(0, 63) +
@@ -96,26 +96,26 @@ TEST_CASE("API keys: every wrong line is named, with what is wrong and what woul
                       " al\xc3\xa9\n" + sha256_hex("e") + " eve #comment\n" + "md5:" + hash + " alice\n";
     const std::string digest = "the line does not begin with a SHA-256 in hex; it is 64 hex digits, as from "
                                "`printf %s KEY | sha256sum`\n";
-    const std::string user = "this is not a user's name; it has 1 to 256 visible ASCII characters\n";
+    const std::string user = "this is not a valid user name; a user name has 1 to 256 visible ASCII characters\n";
     const auto expected =
         "keys:1: " + digest + "keys:2: " + digest +
         "keys:3: there is no user; a line is: hash user plan\n"
         "keys:4: " +
         digest +
-        "keys:7: the same key stands on line 6; a key belongs to one user\n"
+        "keys:7: the same key is on line 6; a key belongs to one user\n"
         "keys:8: there are more than three words; a line is: hash user plan (a comment has a line of its own)\n"
         "keys:9: " +
         user + "keys:10: " + user +
-        "keys:11: this is not a plan's name; a name has letters, digits, `_`, `-` and `.`, begins with a letter or "
+        "keys:11: this is not a valid plan name; a name has letters, digits, `_`, `-` and `.`, begins with a letter or "
         "digit, "
-        "and is at most 64 long (a comment has a line of its own)\n"
+        "and has at most 64 characters (a comment has a line of its own)\n"
         "keys:12: " +
         digest;
     CHECK(problems(text) + "\n" == expected);
     CHECK_FALSE(api_key_table::from_text(text, "keys").table);
 }
 
-TEST_CASE("API keys: a user's name of 1 and of 256 characters is fine")
+TEST_CASE("API keys: a user name may have 1 to 256 characters")
 {
     const std::string longest(256, '~');
     const auto table = must_read(sha256_hex("a") + " !\n" + sha256_hex("b") + " " + longest + "\n");
@@ -123,7 +123,7 @@ TEST_CASE("API keys: a user's name of 1 and of 256 characters is fine")
     CHECK(owner(table, "b") == longest + "/");
 }
 
-TEST_CASE("API keys: of a file that is wrong all through, a hundred lines are shown and the rest counted")
+TEST_CASE("API keys: of many wrong lines a hundred are reported and the rest counted")
 {
     std::string text;
     for (int i = 0; i < 5000; ++i)
@@ -133,7 +133,7 @@ TEST_CASE("API keys: of a file that is wrong all through, a hundred lines are sh
     CHECK(loaded.problems.back() == "keys: and 4900 more lines like these");
 }
 
-TEST_CASE("API keys: a file is read from disk; one that is not there is a problem")
+TEST_CASE("API keys: a file is read from disk; a missing file is a problem")
 {
     const temporary_file file(sha256_hex("a") + " alice pro\nx\n");
     CHECK(joined(api_key_table::load(file.path()).problems).starts_with(file.path() + ":2: "));
@@ -144,7 +144,7 @@ TEST_CASE("API keys: a file is read from disk; one that is not there is a proble
     CHECK(joined(api_key_table::load("/nowhere/keys").problems) == "/nowhere/keys: there is no such file");
 }
 
-TEST_CASE("API keys: a hundred thousand lines are read in well under a second")
+TEST_CASE("API keys: a hundred thousand lines are read quickly")
 {
     std::string text;
     for (int i = 0; i < 100'000; ++i)
@@ -153,7 +153,7 @@ TEST_CASE("API keys: a hundred thousand lines are read in well under a second")
     const auto table = must_read(text);
     const auto took = std::chrono::steady_clock::now() - begin;
     MESSAGE("read in " << std::chrono::duration_cast<std::chrono::milliseconds>(took).count() << " ms");
-    CHECK(took < std::chrono::seconds(10)); // a sanitizer on a busy machine has its time too
+    CHECK(took < std::chrono::seconds(10)); // leaves time for a sanitizer on a busy machine
     CHECK(table.size() == 100'000);
     CHECK(owner(table, "key-0") == "user-0/pro");
     CHECK(owner(table, "key-99999") == "user-99999/pro");

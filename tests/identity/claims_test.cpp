@@ -22,7 +22,7 @@ std::string state(std::string_view payload, const claim_rules& rules, std::chron
 
 } // namespace
 
-TEST_CASE("claims: a string, an integer or a boolean is an identity; anything else is absent")
+TEST_CASE("claims: a string, an integer or a boolean is an identity; other types are absent")
 {
     const struct
     {
@@ -39,7 +39,7 @@ TEST_CASE("claims: a string, an integer or a boolean is an identity; anything el
         {"9223372036854775807", "9223372036854775807"},
         {"-9223372036854775808", "-9223372036854775808"},
         {"18446744073709551615", "18446744073709551615"},
-        {"18446744073709551616", "-"}, // no integer type holds it: it would be rounded
+        {"18446744073709551616", "-"}, // no integer type holds it
         {"true", "true"},
         {"false", "false"},
         {"7.0", "-"},
@@ -57,7 +57,7 @@ TEST_CASE("claims: a string, an integer or a boolean is an identity; anything el
     }
 }
 
-TEST_CASE("claims: a dotted name reaches into objects only if no claim has that very name")
+TEST_CASE("claims: a dotted name selects a member of an object only if no claim has that exact name")
 {
     const struct
     {
@@ -109,7 +109,7 @@ TEST_CASE("claims: a token expires at exp plus the leeway, to the microsecond")
     CHECK(state(R"({"exp":253402300799})", none, at_second(9'000'000'000)) == "valid");
 }
 
-TEST_CASE("claims: a token begins at nbf less the leeway, to the microsecond")
+TEST_CASE("claims: a token is valid from nbf minus the leeway, to the microsecond")
 {
     const claim_rules none, half_a_minute{.leeway = 30s};
     const auto* payload = R"({"nbf":1000})";
@@ -122,14 +122,14 @@ TEST_CASE("claims: a token begins at nbf less the leeway, to the microsecond")
     CHECK(state(R"({"nbf":253402300799})", none, at_second(1000)) == "not_yet_valid");
 }
 
-TEST_CASE("claims: without exp and nbf a token is good at any time, and iat is not a beginning")
+TEST_CASE("claims: without exp and nbf a token is valid at any time, whatever its iat")
 {
     CHECK(state("{}", {}, at_second(0)) == "valid");
     CHECK(state("{}", {}, at_second(9'000'000'000)) == "valid");
     CHECK(state(R"({"iat":5000})", {}, at_second(1000)) == "valid");
 }
 
-TEST_CASE("claims: exp, nbf and iat are moments or the token is malformed")
+TEST_CASE("claims: a token with an exp, nbf or iat that is not a time is malformed")
 {
     for (const std::string name : {"exp", "nbf", "iat"})
         for (const std::string value : {R"("1000")", "null", "true", "[]", "{}", "-1", "-0.5", "253402300800", "1e300",
@@ -140,7 +140,7 @@ TEST_CASE("claims: exp, nbf and iat are moments or the token is malformed")
         }
 }
 
-TEST_CASE("claims: the issuer is the one configured, byte for byte, and not absent")
+TEST_CASE("claims: the issuer must equal the configured one, byte for byte")
 {
     const claim_rules rules{.issuer = "https://login.example.com/"};
     CHECK(state(R"({"iss":"https://login.example.com/"})", rules, at_second(0)) == "valid");
@@ -153,7 +153,7 @@ TEST_CASE("claims: the issuer is the one configured, byte for byte, and not abse
     CHECK(state(R"({"iss":"anybody"})", {}, at_second(0)) == "valid");
 }
 
-TEST_CASE("claims: one of the token's audiences is one of those configured")
+TEST_CASE("claims: one audience of the token must be a configured one")
 {
     const claim_rules rules{.audience = {"api", "admin"}};
     for (const char* payload : {R"({"aud":"api"})", R"({"aud":"admin"})", R"({"aud":["api"]})",

@@ -1,4 +1,4 @@
-// Key sets: which key a token meets, which keys are passed over, and what is said of those that cannot be right.
+// Key sets: which key verifies a token, which keys are skipped, and the problems of invalid keys.
 #include "tests/identity/support/signer.hpp"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ std::string_view state(const token_verifier& verifier, std::string_view token)
 
 } // namespace
 
-TEST_CASE("kid: a token that names a key meets that key only")
+TEST_CASE("kid: a token that names a key is verified with that key only")
 {
     const auto a = signing_key::ec("P-256"), b = signing_key::ec("P-256");
     const auto verifier = verifier_of_jwks(set_of({a.jwk(R"(,"kid":"a")"), b.jwk(R"(,"kid":"b")")}), {ES256});
@@ -46,7 +46,7 @@ TEST_CASE("kid: a token that names a key meets that key only")
     CHECK(state(verifier, make_token(a, ES256, header(ES256, ""), "{}")) == "unknown_key");
 }
 
-TEST_CASE("kid: a token that names no key is tried with each of its family")
+TEST_CASE("kid: a token without a key name is verified with each key of its family")
 {
     const auto a = signing_key::ec("P-256"), b = signing_key::ec("P-256"), stranger = signing_key::ec("P-256");
     const auto verifier = verifier_of_jwks(
@@ -57,7 +57,7 @@ TEST_CASE("kid: a token that names no key is tried with each of its family")
     CHECK(state(verifier, make_token(stranger, ES256, "{}")) == "bad_signature");
 }
 
-TEST_CASE("kid: a lone key without a name is meant by any name; with others beside it, by none")
+TEST_CASE("kid: a key without a name matches any name if it is the only key, otherwise none")
 {
     const auto a = signing_key::ec("P-256"), b = signing_key::ec("P-256");
     const auto token = make_token(a, ES256, header(ES256, "whatever"), "{}");
@@ -67,7 +67,7 @@ TEST_CASE("kid: a lone key without a name is meant by any name; with others besi
     CHECK(state(verifier_of_jwks(set_of({a.jwk(R"(,"kid":"a")")}), {ES256}), token) == "unknown_key");
 }
 
-TEST_CASE("kid: the name of a key of another family is no key at all")
+TEST_CASE("kid: a key of another family is not used, even if it has the name")
 {
     const auto set = set_of({key_for(RS256).jwk(R"(,"kid":"r")"), key_for(HS256).jwk(R"(,"kid":"h")")});
     const auto verifier = verifier_of_jwks(set, {RS256, HS256});
@@ -83,7 +83,7 @@ TEST_CASE("key set: a key with `alg` is used with that algorithm only")
     CHECK(state(verifier, make_token(key_for(RS256), RS256, "{}")) == "unknown_key");
 }
 
-TEST_CASE("key set: keys for another purpose, of another kind or for another algorithm are passed over")
+TEST_CASE("key set: keys with another use, type or algorithm are skipped")
 {
     const auto good = key_for(ES256).jwk();
     const auto token = make_token(key_for(ES256), ES256, "{}");
@@ -102,7 +102,7 @@ TEST_CASE("key set: keys for another purpose, of another kind or for another alg
         CHECK(state(verifier_of_jwks(set_of({key_for(ES256).jwk(more)}), {ES256}), token) == "valid");
 }
 
-TEST_CASE("key set: every key that cannot be right is a problem of its own, and keys are not shown")
+TEST_CASE("key set: every invalid key is a separate problem, and keys are not shown")
 {
     const auto short_secret = signing_key::secret("hunter2");
     const auto set = set_of({R"({"kty":"RSA","e":"AQAB","kid":"a"})", R"({"kty":"RSA","n":"AQ==","e":"AQAB"})",
@@ -113,7 +113,7 @@ TEST_CASE("key set: every key that cannot be right is a problem of its own, and 
           "FILE: keys[0] (kid \"a\"): `n` and `e` must be base64url without padding\n"
           "FILE: keys[1]: `n` and `e` must be base64url without padding\n"
           "FILE: keys[2]: this RSA key has 1024 bits; it needs 2048 to 16384\n"
-          "FILE: keys[3] (kid \"h\"): a secret of 7 bytes is too short for HS256; it needs 32 or more, made at random\n"
+          "FILE: keys[3] (kid \"h\"): a secret of 7 bytes is too short for HS256; it needs 32 or more random bytes\n"
           "FILE: keys[4]: this is not a key; a key is an object with at least `kty`\n"
           "FILE: keys[5]: this is not a key; a key is an object with at least `kty`\n"
           "FILE: keys[6]: `x` and `y` of an EC key on P-256 have 32 bytes each\n"
@@ -121,22 +121,22 @@ TEST_CASE("key set: every key that cannot be right is a problem of its own, and 
           "FILE: keys[8]: this is a PEM key, not a secret; give a file with it as `public_key`");
 }
 
-TEST_CASE("key set: a point that is not on its curve, an even modulus and an exponent of one are refused")
+TEST_CASE("key set: a point off its curve, an even modulus and an exponent of one are refused")
 {
     const auto zeros = encode_base64url(std::string(32, '\0')), ones = encode_base64url(std::string(32, '\1'));
     CHECK(jwks_problems(set_of({R"({"kty":"EC","crv":"P-256","x":")" + ones + R"(","y":")" + zeros + "\"}"}),
-                        {ES256}) == "FILE: keys[0]: the numbers of this key are not a key; export it again");
+                        {ES256}) == "FILE: keys[0]: the numbers of this key are not a valid key; export it again");
     const auto even = encode_base64url(std::string(255, '\xff') + '\xfe'),
                odd = encode_base64url(std::string(256, '\xff'));
     CHECK(jwks_problems(set_of({R"({"kty":"RSA","e":"AQAB","n":")" + even + "\"}"}), {RS256}) ==
-          "FILE: keys[0]: the numbers of this key do not belong together; export it again");
+          "FILE: keys[0]: the numbers of this key do not match; export it again");
     CHECK(jwks_problems(set_of({R"({"kty":"RSA","e":"AQ","n":")" + odd + "\"}"}), {RS256}) ==
-          "FILE: keys[0]: the numbers of this key do not belong together; export it again");
+          "FILE: keys[0]: the numbers of this key do not match; export it again");
     CHECK(jwks_problems(set_of({R"({"kty":"OKP","crv":"Ed25519","x":"AQ"})"}), {jwt_algorithm::EdDSA}) ==
           "FILE: keys[0]: `x` of an Ed25519 key has 32 bytes");
 }
 
-TEST_CASE("key set: what is not a key set says so, with the line where it stops being JSON")
+TEST_CASE("key set: invalid JSON is reported with its line")
 {
     const std::string right = "; a key set is {\"keys\": [ ... ]}";
     CHECK(jwks_problems("", {RS256}) == "FILE:1: this is not JSON" + right);
@@ -145,13 +145,13 @@ TEST_CASE("key set: what is not a key set says so, with the line where it stops 
     CHECK(jwks_problems("{}", {RS256}) == "FILE: there is no list of keys" + right);
     CHECK(jwks_problems(R"({"keys":{}})", {RS256}) == "FILE: there is no list of keys" + right);
     CHECK(jwks_problems(R"({"keys":[],"keys":[]})", {RS256}) ==
-          "FILE: the name \"keys\" stands twice in one object" + right);
+          "FILE: the name \"keys\" occurs twice in one object" + right);
     CHECK(jwks_problems(std::string(100'000, '['), {RS256}) == "FILE: this is nested more than 16 levels deep" + right);
     CHECK(jwks_problems(R"({"keys":[]})", {RS256, ES256}) ==
           "FILE: no key in it verifies RS256, ES256; check each key's `kty`, `crv`, `alg`, `use` and `key_ops`");
 }
 
-TEST_CASE("key set: sixteen keys of a kind are tried, seventeen are a problem")
+TEST_CASE("key set: sixteen keys of a family are allowed, seventeen are a problem")
 {
     std::string keys;
     for (int i = 0; i < 15; ++i)

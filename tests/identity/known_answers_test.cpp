@@ -1,4 +1,4 @@
-// The examples of the RFCs, as they are printed there.
+// The examples of the RFCs, as printed there.
 #include "gateway/identity/base64url.hpp"
 #include "gateway/identity/key_material.hpp"
 #include "tests/identity/support/signer.hpp"
@@ -50,7 +50,7 @@ const std::string rfc8037_signature =
 
 } // namespace
 
-TEST_CASE("known answers: the tokens of RFC 7515 A.1, A.2 and A.3 are valid until the second they expire")
+TEST_CASE("known answers: the tokens of RFC 7515 A.1, A.2 and A.3 are valid until they expire")
 {
     for (const auto& [name, algorithm, jwk, token] : examples) {
         CAPTURE(name);
@@ -64,7 +64,7 @@ TEST_CASE("known answers: the tokens of RFC 7515 A.1, A.2 and A.3 are valid unti
     }
 }
 
-TEST_CASE("known answers: the signature of RFC 8037 A.4 is its key's; its payload, being no JSON, is no token's")
+TEST_CASE("known answers: the signature of RFC 8037 A.4 is verified; its payload is not JSON, so it is no token")
 {
     const auto made = make_ed25519_key(*decode_base64url(rfc8037_key));
     REQUIRE(made.key);

@@ -1,4 +1,4 @@
-// Tokens that must be refused, and as what. K8: a refused token has no claims, so it can name no counter.
+// Tokens that must be refused, and their states. A refused token has no claims, so it cannot select a counter (K8).
 #include "tests/identity/support/signer.hpp"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ std::string hs256(std::string_view header, std::string_view payload)
 
 } // namespace
 
-TEST_CASE("K8: each thing that can be wrong with a token has its own state")
+TEST_CASE("K8: each kind of invalid token has its own state")
 {
     const auto other_key = signing_key::secret("another secret, as long as the digest is");
     const struct
@@ -69,7 +69,7 @@ TEST_CASE("K8: each thing that can be wrong with a token has its own state")
     CHECK(state(named, hs256(R"({"alg":"HS256","kid":"b"})", "{}")) == "unknown_key");
 }
 
-TEST_CASE("K8: what is not a compact JWS is malformed")
+TEST_CASE("K8: text that is not a compact JWS is malformed")
 {
     const auto good = hs256(good_header, good_payload);
     const auto first = good.find('.'), last = good.rfind('.');
@@ -82,10 +82,10 @@ TEST_CASE("K8: what is not a compact JWS is malformed")
         CAPTURE(token);
         CHECK(state(verifier, token) == "malformed");
     }
-    CHECK(state(verifier, good.substr(0, last + 1)) == "bad_signature"); // three parts, the last of them empty
+    CHECK(state(verifier, good.substr(0, last + 1)) == "bad_signature"); // three parts, the last one empty
 }
 
-TEST_CASE("K8: unused bits that are set at the end of a part make it malformed, though they decode to the same bytes")
+TEST_CASE("K8: a token with unused bits set is malformed, although it decodes to the same bytes")
 {
     const auto good = hs256(good_header, good_payload);
     const std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -108,7 +108,7 @@ TEST_CASE("K8: a header that is not one object with a string `alg` is malformed"
     }
 }
 
-TEST_CASE("K8: `crit` is malformed, whatever it lists: we have no extension to understand")
+TEST_CASE("K8: a token with `crit` is malformed: no extension is supported")
 {
     for (const char* header : {R"({"alg":"HS256","crit":["b64"],"b64":false})", R"({"alg":"HS256","crit":[]})",
                                R"({"alg":"HS256","crit":null})"}) {
@@ -117,7 +117,7 @@ TEST_CASE("K8: `crit` is malformed, whatever it lists: we have no extension to u
     }
 }
 
-TEST_CASE("K8: a payload that is not one object, or says a claim twice, is malformed though it is signed")
+TEST_CASE("K8: a signed payload that is not one object, or repeats a claim, is malformed")
 {
     const auto verifier = strict_verifier();
     for (const std::string& payload :
@@ -135,7 +135,7 @@ TEST_CASE("K8: a payload that is not one object, or says a claim twice, is malfo
                                                  std::string(15, ']') + "}")) == "valid");
 }
 
-TEST_CASE("K8: a token of 8 KiB is read, a byte more is malformed, and so is a megabyte, however well it is signed")
+TEST_CASE("K8: a token of 8 KiB is read; a longer one is malformed, even if its signature is valid")
 {
     const auto verifier = strict_verifier();
     const auto padded = [&](std::size_t letters) {
@@ -144,7 +144,7 @@ TEST_CASE("K8: a token of 8 KiB is read, a byte more is malformed, and so is a m
     std::size_t letters = 6000;
     while (padded(letters + 1).size() <= longest_token)
         ++letters;
-    CHECK(padded(letters).size() >= longest_token - 1); // base64 has no text of every length
+    CHECK(padded(letters).size() >= longest_token - 1); // base64 text cannot have every length
     CHECK(state(verifier, padded(letters)) == "valid");
     CHECK(state(verifier, padded(letters + 1)) == "malformed");
     CHECK(state(verifier, padded(1'000'000)) == "malformed");
@@ -152,7 +152,7 @@ TEST_CASE("K8: a token of 8 KiB is read, a byte more is malformed, and so is a m
     CHECK(state(verifier, std::string(1'000'000, 'e')) == "malformed");
 }
 
-TEST_CASE("K8: `none` is refused in every spelling, with and without a signature, whatever is allowed")
+TEST_CASE("K8: `none` is refused in every spelling, with and without a signature, whatever algorithms are allowed")
 {
     std::vector<jwt_algorithm> all;
     for (int i = 0; i <= static_cast<int>(jwt_algorithm::EdDSA); ++i)
@@ -166,14 +166,14 @@ TEST_CASE("K8: `none` is refused in every spelling, with and without a signature
     }
 }
 
-TEST_CASE("K8: a token signed by HMAC with the public key as the secret is refused, HS allowed or not")
+TEST_CASE("K8: a token signed by HMAC with the public key as the secret is refused, whether HS is allowed or not")
 {
     const auto& rsa = key_for(RS256);
     const auto forged = make_token(signing_key::secret(rsa.public_pem()), HS256, R"({"sub":"admin"})");
     CHECK(state(verifier_of(rsa, {RS256}), forged) == "wrong_algorithm");
     CHECK(state(verifier_of(rsa, {RS256, HS256}), forged) == "unknown_key");
     const auto both = R"({"keys":[)" + rsa.jwk() + "," + key_for(HS256).jwk() + "]}";
-    CHECK(state(verifier_of_jwks(both, {RS256, HS256}), forged) == "bad_signature"); // met only the secret
+    CHECK(state(verifier_of_jwks(both, {RS256, HS256}), forged) == "bad_signature"); // verified with the secret only
     const auto modulus = make_token(signing_key::secret(rsa.jwk()), HS256, R"({"sub":"admin"})");
     CHECK(state(verifier_of_jwks(both, {RS256, HS256}), modulus) == "bad_signature");
 }
@@ -183,7 +183,7 @@ TEST_CASE("K8: ECDSA is verified on the curve of its algorithm only")
     const auto verifier = verifier_of(key_for(ES256), {ES256, ES384});
     CHECK(state(verifier, make_token(key_for(ES256), ES256, "{}")) == "valid");
     CHECK(state(verifier, make_token(key_for(ES384), ES384, "{}")) == "unknown_key");
-    // A P-256 key that signs a SHA-384 digest and calls it ES384.
+    // A P-256 key signs a SHA-384 digest and the header claims ES384.
     CHECK(state(verifier, make_token(key_for(ES256), ES384, "{}")) == "unknown_key");
     const auto both = R"({"keys":[)" + key_for(ES256).jwk() + "," + key_for(ES384).jwk() + "]}";
     CHECK(state(verifier_of_jwks(both, {ES256, ES384}), make_token(key_for(ES256), ES384, "{}")) == "bad_signature");
@@ -207,7 +207,7 @@ TEST_CASE("K8: an ECDSA signature is r and s at full length: not DER, not shorte
     CHECK(with("") == "bad_signature");
 }
 
-TEST_CASE("K8: a signature with any one bit turned over, cut short or lengthened is bad, for every family")
+TEST_CASE("K8: a signature with one flipped bit, truncated or extended is bad, for every family")
 {
     for (const auto algorithm : {HS256, jwt_algorithm::HS512, RS256, jwt_algorithm::PS256, ES256, jwt_algorithm::ES512,
                                  jwt_algorithm::EdDSA}) {

@@ -1,4 +1,4 @@
-// Tokens that are good, the keys they are verified with, and what is said of key files that are not right.
+// Valid tokens, the keys they are verified with, and the problems of invalid key files.
 #include "gateway/identity/token_verifier.hpp"
 #include "tests/identity/support/signer.hpp"
 
@@ -39,7 +39,7 @@ std::string pem_problems(std::string_view text, std::vector<jwt_algorithm> algor
 
 } // namespace
 
-TEST_CASE("tokens: every algorithm verifies what its key signed, from a secret or PEM file and from a key set")
+TEST_CASE("tokens: every algorithm verifies the signature of its key, from a secret, a PEM file and a key set")
 {
     for (const auto algorithm : every_algorithm()) {
         CAPTURE(config::name_of(algorithm));
@@ -54,7 +54,7 @@ TEST_CASE("tokens: every algorithm verifies what its key signed, from a secret o
     }
 }
 
-TEST_CASE("tokens: an algorithm that the configuration does not list is refused, though its key would verify it")
+TEST_CASE("tokens: an algorithm that is not configured is refused, even if its key is")
 {
     const auto all = every_algorithm();
     for (const auto allowed : all) {
@@ -68,7 +68,7 @@ TEST_CASE("tokens: an algorithm that the configuration does not list is refused,
     }
 }
 
-TEST_CASE("tokens: a signature of one algorithm is never one of another, whatever the header calls it")
+TEST_CASE("tokens: a signature is not accepted under the name of another algorithm")
 {
     for (const auto used : every_algorithm())
         for (const auto named : every_algorithm()) {
@@ -82,7 +82,7 @@ TEST_CASE("tokens: a signature of one algorithm is never one of another, whateve
         }
 }
 
-TEST_CASE("tokens: a refused token leaves no error behind for TLS on the same thread to find")
+TEST_CASE("tokens: a refused token leaves no error in OpenSSL's queue, which TLS on the same thread reads")
 {
     const auto verifier = verifier_of(key_for(jwt_algorithm::RS256), {jwt_algorithm::RS256});
     ERR_clear_error();
@@ -92,7 +92,7 @@ TEST_CASE("tokens: a refused token leaves no error behind for TLS on the same th
     CHECK(ERR_peek_error() == 0);
 }
 
-TEST_CASE("tokens: one verifier serves many threads")
+TEST_CASE("tokens: many threads can use one verifier")
 {
     const auto good = make_token(key_for(jwt_algorithm::ES256), jwt_algorithm::ES256, R"({"sub":"alice"})");
     const auto bad = make_token(signing_key::ec("P-256"), jwt_algorithm::ES256, R"({"sub":"mallory"})");
@@ -129,20 +129,19 @@ TEST_CASE("tokens: issuer, audience and leeway come from the configuration")
     CHECK(state(R"({"iss":"joe","aud":"web"})", 0) == "wrong_audience");
 }
 
-TEST_CASE("keys: a secret shorter than a digest it is used with is a problem, and is not shown")
+TEST_CASE("keys: a secret shorter than its digest is a problem, and is not shown")
 {
     config::jwt_config jwt;
     jwt.algorithms = {jwt_algorithm::HS256, jwt_algorithm::HS512};
     jwt.secret = config::secret("hunter2-hunter2-hunter2-hunter2-"); // 32 bytes
-    CHECK(problems_of(jwt) ==
-          "secret: a secret of 32 bytes is too short for HS512; it needs 64 or more, made at random");
+    CHECK(problems_of(jwt) == "secret: a secret of 32 bytes is too short for HS512; it needs 64 or more random bytes");
     jwt.algorithms = {jwt_algorithm::HS256};
     CHECK(problems_of(jwt) == "");
     jwt.secret = config::secret("hunter2");
     CHECK(problems_of(jwt).find("hunter2") == std::string::npos);
 }
 
-TEST_CASE("keys: a public key given as the secret is a problem: everybody could sign with it")
+TEST_CASE("keys: a public key given as the secret is a problem: every client could sign with it")
 {
     config::jwt_config jwt;
     jwt.algorithms = {jwt_algorithm::HS256};
@@ -150,7 +149,7 @@ TEST_CASE("keys: a public key given as the secret is a problem: everybody could 
     CHECK(problems_of(jwt) == "secret: this is a PEM key, not a secret; give a file with it as `public_key`");
 }
 
-TEST_CASE("keys: a PEM file that cannot be used says what it is and what to do")
+TEST_CASE("keys: an unusable PEM file is reported with its type and the fix")
 {
     const auto pem = key_for(jwt_algorithm::RS256).public_pem();
     const std::vector rs{jwt_algorithm::RS256};
@@ -158,12 +157,12 @@ TEST_CASE("keys: a PEM file that cannot be used says what it is and what to do")
     CHECK(pem_problems("nonsense", rs) ==
           "this is not a public key; the file must begin with -----BEGIN PUBLIC KEY-----");
     CHECK(pem_problems(key_for(jwt_algorithm::RS256).private_pem(), rs) ==
-          "this is a private key, which has no business here; make the public one with `openssl pkey -pubout`");
+          "this is a private key, which is not needed here; make the public key with `openssl pkey -pubout`");
     CHECK(pem_problems("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n", rs) ==
-          "this is a certificate; take the key out of it with `openssl x509 -pubkey -noout`");
+          "this is a certificate; extract its key with `openssl x509 -pubkey -noout`");
     CHECK(pem_problems("-----BEGIN RSA PUBLIC KEY-----\n-----END RSA PUBLIC KEY-----\n", rs) ==
           "this is an RSA key in its old form; convert it with `openssl rsa -RSAPublicKey_in -pubout`");
-    CHECK(pem_problems(pem + pem, rs) == "there are 2 PEM blocks; one key is read here, `jwks` has room for several");
+    CHECK(pem_problems(pem + pem, rs) == "there are 2 PEM blocks; only one key is read here, use `jwks` for several");
     CHECK(pem_problems(pem.substr(0, 100), rs) ==
           "the PEM block is damaged; export the key again with `openssl pkey -pubout`");
     CHECK(pem_problems(key_for(jwt_algorithm::ES256).public_pem(), rs) ==
@@ -174,12 +173,12 @@ TEST_CASE("keys: a PEM file that cannot be used says what it is and what to do")
           "this RSA key has 1024 bits; it needs 2048 to 16384");
 }
 
-TEST_CASE("keys: a damaged PEM file is a problem or a key that verifies nothing of ours, never a crash")
+TEST_CASE("keys: a damaged PEM file is a problem or verifies nothing, and does not crash")
 {
     const auto& key = key_for(jwt_algorithm::ES256);
     const auto pem = key.public_pem();
     const auto token = make_token(key, jwt_algorithm::ES256, "{}");
-    // Not the last four digits: what they hold beyond the key's end means nothing.
+    // Not the last four digits: the bits after the end of the key have no meaning.
     const auto first = pem.find('\n') + 1, last = pem.find("\n-----END") - 4;
     for (auto i = first; i < last; ++i) {
         CAPTURE(i);
@@ -195,11 +194,11 @@ TEST_CASE("keys: a damaged PEM file is a problem or a key that verifies nothing 
     }
 }
 
-TEST_CASE("keys: files that are not there, and configurations without keys, are problems")
+TEST_CASE("keys: missing files and configurations without keys are problems")
 {
     config::jwt_config jwt;
     jwt.algorithms = {jwt_algorithm::RS256};
-    CHECK(problems_of(jwt) == "nothing says how to verify a token; give `secret`, `public_key` or `jwks`");
+    CHECK(problems_of(jwt) == "there is no key to verify a token; give `secret`, `public_key` or `jwks`");
     jwt.public_key = "/nowhere/jwt.pem";
     CHECK(problems_of(jwt) == "/nowhere/jwt.pem: there is no such file");
     jwt.public_key = "/";

@@ -1,4 +1,4 @@
-// After warm-up a decision about a known key allocates nothing. Its own executable, because it replaces operator new.
+// After a warm-up, decisions on known keys do not allocate. A separate executable, because it replaces operator new.
 #include "tests/limiter/memory_under_test.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-// Not inlined: the compiler would see malloc's memory go to operator delete and warn of a mismatch.
+// Not inlined: otherwise the compiler pairs malloc with operator delete and warns of a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t n)
 {
     ++allocations;
@@ -24,7 +24,7 @@ std::atomic<long> allocations{0};
 
 using namespace headgate::testing;
 
-TEST_CASE("memory: known keys are decided without a heap allocation, admitted or refused, in chains too")
+TEST_CASE("memory: decisions on known keys do not allocate, admitted or refused, in chains too")
 {
     memory_under_test s;
     s.define("a", {named("x", token_bucket(1, 1s, 3)), named("y", fixed_window(1000, 60s))}, start);
@@ -32,14 +32,14 @@ TEST_CASE("memory: known keys are decided without a heap allocation, admitted or
     std::vector<std::string> keys;
     for (int i = 0; i < 100; ++i)
         keys.push_back("user-with-a-key-longer-than-a-small-string-" + std::to_string(i));
-    decision said[max_decisions];
+    decision decisions[max_decisions];
     const auto pass = [&](time_point now) {
         for (const auto& key : keys) {
             const part parts[] = {{s.groups["a"].get(), key, {}}, {s.groups["b"].get(), key, {}}};
             for (int i = 0; i < 5; ++i) {
-                s.store.take({parts, 1}, now, said);
-                s.store.take(parts, now, said);
-                s.store.look(parts, now, said);
+                s.store.take({parts, 1}, now, decisions);
+                s.store.take(parts, now, decisions);
+                s.store.look(parts, now, decisions);
             }
             s.store.give_back(parts, now, now);
         }

@@ -1,4 +1,4 @@
-// The memory store's bounds: what is kept, what is evicted, what happens when nothing can be.
+// The bounds of the memory store: what is kept, what is evicted, and what happens when nothing can be evicted.
 #include "tests/limiter/memory_under_test.hpp"
 #include "tests/support/schedule.hpp"
 
@@ -23,7 +23,7 @@ std::size_t resident_bytes()
     return resident * 4096;
 }
 
-// What one key may have under 1 every 10 s with a burst of 3 and 5 a minute, from the definition.
+// The admissions of one key under 1 per 10 s with a burst of 3 and 5 per minute, from the definition.
 struct reference_use
 {
     std::vector<time_point> calls;
@@ -64,7 +64,7 @@ TEST_CASE("memory: a refused key leaves no entry")
     CHECK(s.store.stats().keys == 0);
 }
 
-TEST_CASE("memory: eviction takes recovered keys only, and makes room for new ones")
+TEST_CASE("memory: only recovered keys are evicted, and their room is used for new keys")
 {
     memory_under_test s(100);
     s.define("a", {named("x", token_bucket(1, 1s, 3))}, start);
@@ -73,7 +73,7 @@ TEST_CASE("memory: eviction takes recovered keys only, and makes room for new on
     for (int i = 1; i < 100; i += 2)
         CHECK(s.take(one("old" + std::to_string(i)), start + 1s - 1us).admitted);
     CHECK(s.store.stats().keys == 100);
-    // One second after their one call the even ones have recovered; the odd ones are a microsecond short of nothing.
+    // One second after their only request the even keys have recovered; the odd keys recover a microsecond later.
     for (int i = 0; i < 50; ++i)
         CHECK(s.take(one("new" + std::to_string(i)), start + 1s).admitted);
     CHECK(s.store.stats().keys == 100);
@@ -83,7 +83,7 @@ TEST_CASE("memory: eviction takes recovered keys only, and makes room for new on
         CHECK(s.inspect("a", "old" + std::to_string(i), start + 1s)->decisions[0].remaining == 2);
 }
 
-TEST_CASE("memory: when full, new keys share counters, are counted, and inherit them when they get an entry")
+TEST_CASE("memory: when the store is full new keys share overflow counters, which are counted and inherited")
 {
     memory_under_test s(10);
     s.define("a", {named("x", fixed_window(5, 60s))}, start);
@@ -92,44 +92,44 @@ TEST_CASE("memory: when full, new keys share counters, are counted, and inherit 
     int admitted = 0;
     for (int i = 0; i < 20; ++i)
         admitted += s.take(one("new" + std::to_string(i)), start).admitted ? 1 : 0;
-    CHECK(admitted == 5); // all the new ones together
+    CHECK(admitted == 5); // all new keys together
     CHECK(s.store.stats().shared_takes == 20);
-    CHECK(s.takes(9, one("old1"), start) == 4); // who has an entry is not held up
-    s.reset("a", "old0", start);                // room for one
+    CHECK(s.takes(9, one("old1"), start) == 4); // a key with an entry is not affected
+    s.reset("a", "old0", start);                // room for one key
     CHECK_FALSE(s.take(one("new0"), start).admitted);
     CHECK_FALSE(s.look(one("new1"), start).admitted);
-    CHECK(s.take(one("new0"), start + 60s).admitted); // the shared counters have recovered, and are gone
+    CHECK(s.take(one("new0"), start + 60s).admitted); // the overflow counters have recovered and are erased
     CHECK(s.takes(9, one("new0"), start + 60s) == 4);
 }
 
-TEST_CASE("memory: blocking a key never seen is no way round the shared counters")
+TEST_CASE("memory: blocking a new key does not bypass the overflow counters")
 {
     memory_under_test s(4);
     s.define("a", {named("x", fixed_window(2, 60s))}, start);
     for (int i = 0; i < 4; ++i)
         s.take(one("old" + std::to_string(i)), start);
     CHECK(s.takes(5, one("new"), start) == 2);
-    CHECK_FALSE(s.block("a", "new", start + 1s, start)); // no room, and it says so
+    CHECK_FALSE(s.block("a", "new", start + 1s, start)); // no room: block() returns false
     s.reset("a", "old0", start);
     CHECK(s.block("a", "new", start + 1s, start));
     CHECK(s.takes(5, one("new"), start + 1s) == 0);
 }
 
-TEST_CASE("memory: a request that began on the shared counters ends there")
+TEST_CASE("memory: a request that started on the overflow counters is released there")
 {
     memory_under_test s(2);
     s.define("a", {named("open", concurrency(3))}, start);
     s.take(one("old0"), start);
     s.take(one("old1"), start);
     CHECK(s.takes(9, one("new"), start) == 3);
-    s.give_back(one("old0"), start, start); // room again: the key that ends may get an entry of its own
+    s.give_back(one("old0"), start, start); // room again: `new` may get an entry now
     for (int i = 0; i < 3; ++i)
         s.give_back(one("new"), start, start);
     CHECK(s.takes(9, one("old2"), start) == 3);
-    CHECK(s.takes(9, one("other"), start) == 3); // on the shared counters, which are free
+    CHECK(s.takes(9, one("other"), start) == 3); // on the overflow counters, which are free
 }
 
-TEST_CASE("memory: many full groups at once share counters without losing their place")
+TEST_CASE("memory: chains over eight groups stay exact on overflow counters")
 {
     memory_under_test s(2);
     chain all;
@@ -148,7 +148,7 @@ TEST_CASE("memory: many full groups at once share counters without losing their 
     }
 }
 
-TEST_CASE("memory: ten million keys through a store of 100,000 stay within its bound, and nobody is admitted early")
+TEST_CASE("memory: ten million keys in a store of 100,000 stay within its bound, and no key is admitted early")
 {
     constexpr int keys = sanitized ? 300'000 : 10'000'000;
     constexpr std::size_t room = sanitized ? 3'000 : 100'000;
@@ -157,12 +157,12 @@ TEST_CASE("memory: ten million keys through a store of 100,000 stay within its b
     const auto group =
         store.define("a", {named("x", token_bucket(1, 10s, 3)), named("y", fixed_window(5, 60s))}, start);
     const auto bound = store.bound_bytes();
-    decision said[2];
+    decision decisions[2];
     const auto take = [&](std::string_view key, time_point now) {
         const part p{group.get(), key, {}};
-        return store.take({&p, 1}, now, said).admitted;
+        return store.take({&p, 1}, now, decisions).admitted;
     };
-    // Heavy users, over their limit from the start, come back all the time.
+    // Heavy users, over their limit from the start, send requests all the time.
     std::array<std::string, 50> heavy;
     std::array<reference_use, 50> used{};
     for (std::size_t i = 0; i < heavy.size(); ++i)
@@ -171,7 +171,7 @@ TEST_CASE("memory: ten million keys through a store of 100,000 stay within its b
     std::uint64_t most_bytes = 0;
     char text[32];
     for (int i = 0; i < keys; ++i) {
-        const auto now = start + microseconds{i} * (sanitized ? 700 : 20); // two hundred seconds in all
+        const auto now = start + microseconds{i} * (sanitized ? 700 : 20); // two hundred seconds in total
         const auto n = std::snprintf(text, sizeof text, "key-%d", i);
         take({text, static_cast<std::size_t>(n)}, now);
         if (i % 100 == 0) {
@@ -192,7 +192,7 @@ TEST_CASE("memory: ten million keys through a store of 100,000 stay within its b
         CHECK(resident_bytes() - before <= bound);
 }
 
-TEST_CASE("memory: keys of a megabyte, with NULs, empty, or that look like a digest stay distinct")
+TEST_CASE("memory: keys that are huge, empty, contain NULs or look like a digest stay distinct")
 {
     memory_under_test s;
     s.define("a", {named("x", fixed_window(1, 60s))}, start);
@@ -205,27 +205,27 @@ TEST_CASE("memory: keys of a megabyte, with NULs, empty, or that look like a dig
         CHECK(s.take(one(key), start).admitted);
     for (const auto& key : keys)
         CHECK_FALSE(s.take(one(key), start).admitted);
-    // The text a long key is kept under is not a way to its counters.
+    // A client cannot use the stored text of a long key as a key with the same counters.
     for (const auto& seen : s.list("a", "sha256:", start)) {
         CHECK(seen.key.size() <= max_key_bytes);
         CHECK(s.take(one(seen.key), start).admitted);
     }
-    CHECK(s.take({{"b", ""}}, start).admitted); // another group's key of the same text is another key
+    CHECK(s.take({{"b", ""}}, start).admitted); // the same text in another group is another key
     const part unset{s.groups["b"].get(), std::string_view{}, {}};
-    decision said[1];
-    CHECK_FALSE(s.store.take({&unset, 1}, start, said).admitted);
+    decision decisions[1];
+    CHECK_FALSE(s.store.take({&unset, 1}, start, decisions).admitted);
 }
 
-TEST_CASE("memory: every store hashes with a secret of its own, so nobody can choose keys that collide")
+TEST_CASE("memory: every store has its own hash secret, so that clients cannot choose colliding keys")
 {
     const auto order_of = [] {
         memory_store store(1000);
         const auto group = store.define("a", {named("x", fixed_window(1, 60s))}, start);
-        decision said[1];
+        decision decisions[1];
         for (int i = 0; i < 100; ++i) {
             const auto key = std::to_string(i);
             const part p{group.get(), key, {}};
-            store.take({&p, 1}, start, said);
+            store.take({&p, 1}, start, decisions);
         }
         std::string order;
         store.visit(0, [&](const key_table::entry& e) { order += std::string(e.key) + ' '; });
@@ -240,7 +240,7 @@ TEST_CASE("memory: every store hashes with a secret of its own, so nobody can ch
     CHECK(a(1, "k") != a(2, "k"));
 }
 
-TEST_CASE("memory: every byte of a key, and its length, counts in its hash")
+TEST_CASE("memory: the hash depends on every byte of a key and on its length")
 {
     const key_hash hash({7, 9});
     std::set<std::uint64_t> seen;
@@ -263,9 +263,10 @@ TEST_CASE("memory: every byte of a key, and its length, counts in its hash")
     CHECK(seen.size() == texts);
 }
 
-TEST_CASE("memory: keys that differ by a pattern spread over the index as others do")
+TEST_CASE("memory: keys with a common pattern spread evenly over the index")
 {
-    // What a flood would try: counters, one byte repeated, a long common beginning. 64 places, 20,000 keys each.
+    // Patterns that an attacker could use: counters, one repeated byte, a long common prefix. 20,000 keys each over 64
+    // places.
     const std::vector<std::function<std::string(int)>> patterns{
         [](int i) { return std::to_string(i); },
         [](int i) { return std::string(static_cast<std::size_t>(1 + i % 200), static_cast<char>('a' + i / 200)); },
@@ -274,18 +275,18 @@ TEST_CASE("memory: keys that differ by a pattern spread over the index as others
     };
     const key_hash hash({3, 4});
     for (const auto& pattern : patterns) {
-        for (const int shift : {0, 32, 58}) { // the shard's bits, the line's, the upper end
+        for (const int shift : {0, 32, 58}) { // the bits of the shard, of the line, and the highest
             std::vector<int> places(64);
             for (int i = 0; i < 20'000; ++i)
                 ++places[hash(1, pattern(i)) >> shift & 63];
             const auto [least, most] = std::minmax_element(places.begin(), places.end());
-            CHECK(*least > 200); // 312 on average, six deviations of 18
+            CHECK(*least > 200); // 312 on average; six standard deviations of 18
             CHECK(*most < 425);
         }
     }
 }
 
-TEST_CASE("memory: a store with no room for a key at all is refused")
+TEST_CASE("memory: a store without room for one key, and a group without rules, are refused")
 {
     CHECK_THROWS(memory_store(0));
     memory_store store(1);

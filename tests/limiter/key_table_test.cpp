@@ -1,4 +1,4 @@
-// The index of one shard, driven with hashes that crowd: lines overflow into the next ones, round the end too.
+// The index of one shard, with hashes that collide: lines overflow into the next ones, also at the end of the index.
 #include "limiter/memory/key_table.hpp"
 #include "tests/support/rules.hpp"
 
@@ -11,7 +11,7 @@
 using namespace headgate::limiter;
 using namespace headgate::testing;
 
-TEST_CASE("key table: what was put in is found until it is erased, however the hashes crowd")
+TEST_CASE("key table: inserted keys are found until they are erased, however their hashes collide")
 {
     group_lineage lineage;
     group_directory directory;
@@ -25,7 +25,7 @@ TEST_CASE("key table: what was put in is found until it is erased, however the h
         constexpr std::size_t most = 96;
         table.set_limits(most, key_table::entry_bytes(group));
         std::mt19937 random(seed);
-        // Few homes: at the end of the index, at its beginning, and a crowd in between.
+        // Few home lines: at the end of the index, at its beginning, and one in the middle.
         const auto hash_of = [&](int key) {
             constexpr std::uint32_t homes[] = {0xffffffff, 0xfff00000, 0, 1, 0x80000000};
             return homes[static_cast<std::size_t>(key) % (1 + seed % 5)];
@@ -43,7 +43,7 @@ TEST_CASE("key table: what was put in is found until it is erased, however the h
                 const auto made = table.insert(hash_of(key), group, text, 0, time_point{});
                 REQUIRE(made != key_table::none);
                 auto e = table.at(made);
-                e.words[0] = e.words[1] = ~std::uint64_t{0} >> 2; // far from recovered: nothing evicts it
+                e.words[0] = e.words[1] = ~std::uint64_t{0} >> 2; // not recovered for long: it is never evicted
                 CHECK(e.key == text);
             } else {
                 continue;

@@ -1,9 +1,10 @@
-// The memory store behind the contract.
+// The memory store as a store of the contract.
 #pragma once
 
 #include "limiter/memory/memory_store.hpp"
 #include "tests/contract/limiter_under_test.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace headgate::testing {
@@ -29,15 +30,35 @@ public:
     {
         store.give_back(parts_of(asked), charged_at, now);
     }
-    answer reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id) override
+    answer reserve(const chain& asked, time_point now, reservation& id) override
     {
-        return ask_for(asked, [&](auto parts, auto room) { return store.reserve(parts, now, lifetime, room, id); });
+        auto taken = take(asked, now);
+        id = 0;
+        if (taken.admitted) {
+            held kept{asked, {}, taken.charged_at};
+            for (const auto& a : asked)
+                kept.rules.push_back(groups.at(a.group));
+            id = ++last_reservation;
+            reservations.emplace(id, std::move(kept));
+        }
+        return taken;
     }
     bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) override
     {
-        return store.settle(id, actual, now);
+        const auto found = reservations.find(id);
+        if (found == reservations.end())
+            return false;
+        const auto kept = std::move(found->second);
+        reservations.erase(found);
+        std::span<const std::uint64_t> left(actual);
+        for (std::size_t i = 0; i < kept.asked.size(); ++i) {
+            const auto& a = kept.asked[i];
+            const auto costs = left.first(std::min(left.size(), kept.rules[i]->size()));
+            store.correct({kept.rules[i].get(), a.key, a.costs}, costs, kept.charged_at, now);
+            left = left.subspan(costs.size());
+        }
+        return true;
     }
-    void expire(time_point now) override { store.expire_reservations(now); }
     std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) override
     {
         return store.grant(group, key, n, now);
@@ -75,6 +96,15 @@ public:
     std::map<std::string, std::shared_ptr<const rule_group>> groups;
 
 private:
+    struct held
+    {
+        chain asked;
+        std::vector<std::shared_ptr<const rule_group>> rules; // as they were when the request was charged
+        time_point charged_at;
+    };
+    std::map<reservation, held> reservations;
+    reservation last_reservation = 0;
+
     template <class Ask>
     answer ask_for(const chain& asked, Ask call)
     {

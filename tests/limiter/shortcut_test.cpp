@@ -1,5 +1,5 @@
-// A known key alone in its chain is decided in one look. A chain over two keys never is: beside a second key that
-// admits everything, the same requests must be told the same.
+// A chain with one known key takes the fast path of the store. A chain over two keys never does: with a second key that
+// admits everything, the same requests must get the same decisions.
 #include "limiter/memory/memory_store.hpp"
 #include "tests/support/schedule.hpp"
 
@@ -11,27 +11,27 @@ using namespace headgate::testing;
 
 namespace {
 
-struct told
+struct outcome
 {
-    verdict said;
+    verdict result;
     std::vector<decision> decisions;
 };
 
-class asked_store
+class store_with_rules
 {
 public:
-    asked_store(const std::vector<rule>& rules, time_point now, bool beside_another)
+    store_with_rules(const std::vector<rule>& rules, time_point now, bool with_second_key)
         : rules_(store_.define("rules", rules, now)),
           everything_(store_.define("everything", {token_bucket(1'000'000, 1us, 1'000'000'000)}, now)),
-          parts_(beside_another ? 2 : 1)
+          parts_(with_second_key ? 2 : 1)
     {}
 
-    told take(std::uint64_t cost, time_point now)
+    outcome take(std::uint64_t cost, time_point now)
     {
         const std::vector<std::uint64_t> costs(rules_->size(), cost);
         const part parts[] = {{rules_.get(), "key", costs}, {everything_.get(), "key", {}}};
-        auto said = store_.take({parts, parts_}, now, room_);
-        return {std::move(said), {room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(rules_->size())}};
+        auto result = store_.take({parts, parts_}, now, room_);
+        return {std::move(result), {room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(rules_->size())}};
     }
 
 private:
@@ -43,7 +43,7 @@ private:
 
 } // namespace
 
-TEST_CASE("memory: a known key in one look is told what it is told beside another key, admitted or refused")
+TEST_CASE("memory: the fast path decides like the general path, admitted or refused")
 {
     int admitted = 0, refused = 0, shadows = 0;
     rc::check([&] {
@@ -62,23 +62,23 @@ TEST_CASE("memory: a known key in one look is told what it is told beside anothe
             rules.push_back(r);
         }
         auto now = any_start();
-        asked_store alone(rules, now, false), beside(rules, now, true);
+        store_with_rules fast(rules, now, false), general(rules, now, true);
         microseconds last_wait{0};
         std::uint64_t remaining = 1;
         for (const auto& s : any_schedule()) {
             now += pause_before(s, rules.front(), last_wait);
             const auto cost = cost_of(s, std::max(rules.front().count, rules.front().capacity), remaining);
-            const auto one = alone.take(cost, now), two = beside.take(cost, now);
-            RC_ASSERT(one.said.admitted == two.said.admitted);
-            RC_ASSERT(one.said.shadow_refused == two.said.shadow_refused);
-            RC_ASSERT(one.said.retry_after == two.said.retry_after);
-            RC_ASSERT(one.said.delay == two.said.delay);
-            RC_ASSERT(one.said.charged_at == two.said.charged_at);
+            const auto one = fast.take(cost, now), two = general.take(cost, now);
+            RC_ASSERT(one.result.admitted == two.result.admitted);
+            RC_ASSERT(one.result.shadow_refused == two.result.shadow_refused);
+            RC_ASSERT(one.result.retry_after == two.result.retry_after);
+            RC_ASSERT(one.result.delay == two.result.delay);
+            RC_ASSERT(one.result.charged_at == two.result.charged_at);
             RC_ASSERT(one.decisions == two.decisions);
-            last_wait = one.said.retry_after;
+            last_wait = one.result.retry_after;
             remaining = one.decisions.front().remaining;
-            ++(one.said.admitted ? admitted : refused);
-            shadows += one.said.shadow_refused;
+            ++(one.result.admitted ? admitted : refused);
+            shadows += one.result.shadow_refused;
         }
     });
     CHECK(admitted > 100);

@@ -38,10 +38,10 @@ std::vector<rule> minute_and_day()
 
 verdict take(memory_store& store, const rule_group& group, std::string_view key, time_point now, std::uint64_t cost = 1)
 {
-    std::array<decision, max_decisions> said;
+    std::array<decision, max_decisions> decisions;
     const std::vector<std::uint64_t> costs(group.size(), cost);
     const part p{&group, key, costs};
-    return store.take({&p, 1}, now, said);
+    return store.take({&p, 1}, now, decisions);
 }
 
 std::string bytes_of(const std::filesystem::path& path)
@@ -56,7 +56,7 @@ void write_bytes(const std::filesystem::path& path, std::string_view bytes)
 
 } // namespace
 
-TEST_CASE("snapshot: a restart keeps what was used, and the time that passed while down counts")
+TEST_CASE("snapshot: a restart keeps what was used, and the time while the process was down counts")
 {
     temporary_folder folder;
     const auto file = folder.path / "state";
@@ -77,7 +77,7 @@ TEST_CASE("snapshot: a restart keeps what was used, and the time that passed whi
     CHECK(loaded.error == "");
     CHECK(loaded.keys == 3);
     CHECK(loaded.written_at == start);
-    // Ten seconds went by: ten of alice's tokens came back, and her day remembers all sixty.
+    // After ten seconds alice has ten tokens again, and her day has counted all sixty.
     CHECK(take(store, *group, "alice", start + 10s, 10).admitted);
     const auto refused = take(store, *group, "alice", start + 10s);
     CHECK_FALSE(refused.admitted);
@@ -87,7 +87,7 @@ TEST_CASE("snapshot: a restart keeps what was used, and the time that passed whi
     CHECK(take(store, *group, "mallory", start + 10s).blocked);
 }
 
-TEST_CASE("snapshot: counters come back under rules that changed while the process was down")
+TEST_CASE("snapshot: counters are converted when the rules changed while the process was down")
 {
     temporary_folder folder;
     const auto file = folder.path / "state";
@@ -136,7 +136,7 @@ TEST_CASE("snapshot: sliding logs survive, requests in flight do not")
     CHECK(report->decisions[1].remaining == 29);
 }
 
-TEST_CASE("snapshot: no file is a fresh start; a cut or altered file is reported and ignored, byte by byte")
+TEST_CASE("snapshot: a missing file is no error; a truncated or altered file is reported and ignored, at every byte")
 {
     temporary_folder folder;
     const auto file = folder.path / "state";
@@ -165,7 +165,7 @@ TEST_CASE("snapshot: no file is a fresh start; a cut or altered file is reported
     CHECK(empty.stats().keys == 0);
 }
 
-TEST_CASE("snapshot: a folder that is not there is an error in words, and the store lives on")
+TEST_CASE("snapshot: saving to a missing directory returns an error with its path")
 {
     memory_store store(10);
     const auto saved = save_snapshot(store, "/nonexistent-folder/state", start);
@@ -173,7 +173,7 @@ TEST_CASE("snapshot: a folder that is not there is an error in words, and the st
     CHECK(saved.error.find("No such file") != std::string::npos);
 }
 
-TEST_CASE("snapshot: kill -9 while it is written leaves the previous or the new one, never garbage")
+TEST_CASE("snapshot: kill -9 during a save leaves the previous snapshot or the new one")
 {
     temporary_folder folder;
     const auto file = folder.path / "state";
@@ -192,7 +192,7 @@ TEST_CASE("snapshot: kill -9 while it is written leaves the previous or the new 
         const auto child = ::fork();
         REQUIRE(child >= 0);
         if (child == 0) {
-            // Saves again and again, each time under a later date, until it is killed.
+            // Saves repeatedly, each time with a later date, until it is killed.
             for (int i = 1;; ++i) {
                 if (::write(started[1], "x", 1) != 1)
                     ::_exit(1);
@@ -214,12 +214,12 @@ TEST_CASE("snapshot: kill -9 while it is written leaves the previous or the new 
         CHECK(loaded.error == "");
         CHECK(loaded.keys == 5'000);
         const auto date = static_cast<std::uint64_t>(loaded.written_at.time_since_epoch().count());
-        CHECK(date >= newest); // never an older one than was there before
+        CHECK(date >= newest); // never older than the one before
         newest = date;
     }
 }
 
-TEST_CASE("snapshot: the keeper saves once more when it ends")
+TEST_CASE("snapshot: the keeper saves once more when it is destroyed")
 {
     temporary_folder folder;
     const auto file = folder.path / "state";

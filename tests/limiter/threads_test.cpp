@@ -1,4 +1,4 @@
-// Many threads at once: exact totals, no deadlock, and reloads under way. Under tsan too, on fewer calls.
+// Many threads: exact totals, no deadlock, reloads during requests. Also run under tsan, with fewer requests.
 #include "tests/limiter/memory_under_test.hpp"
 #include "tests/support/schedule.hpp"
 
@@ -43,21 +43,21 @@ TEST_CASE("threads: 8 threads with 100,000 takes each on four keys admit exactly
         std::array<std::atomic<std::uint64_t>, 4> admitted{};
         on_threads(8, [&](int t) {
             const std::string keys[] = {"a", "b", "c", "d"};
-            decision said[2];
+            decision decisions[2];
             const int mine = kind == algorithm::sliding_log ? calls / 10 : calls;
             for (int i = 0; i < mine; ++i) {
                 const auto k = static_cast<std::size_t>(i + t) % 4;
                 const part p{group.get(), keys[k], {}};
-                admitted[k] += s.store.take({&p, 1}, start, said).admitted ? 1u : 0u;
+                admitted[k] += s.store.take({&p, 1}, start, decisions).admitted ? 1u : 0u;
             }
         });
-        const auto asked = static_cast<std::uint64_t>(kind == algorithm::sliding_log ? calls / 10 : calls) * 8 / 4;
+        const auto sent = static_cast<std::uint64_t>(kind == algorithm::sliding_log ? calls / 10 : calls) * 8 / 4;
         for (const auto& n : admitted)
-            CHECK(n == std::min(limit, asked));
+            CHECK(n == std::min(limit, sent));
     }
 }
 
-TEST_CASE("threads: chains over two keys in opposite orders never deadlock, and each stays exact")
+TEST_CASE("threads: chains over two keys in opposite orders do not deadlock and stay exact")
 {
     memory_under_test s;
     s.define("a", {named("a", fixed_window(30'000, 720h))}, start);
@@ -70,18 +70,18 @@ TEST_CASE("threads: chains over two keys in opposite orders never deadlock, and 
             admitted += s.take(t % 2 ? forth : back, start).admitted ? 1 : 0;
         }
     });
-    const int asked = calls / 10 * 8;
-    CHECK(admitted == std::min(asked, 60'000));
+    const int sent = calls / 10 * 8;
+    CHECK(admitted == std::min(sent, 60'000));
     std::uint64_t used_a = 0, used_b = 0;
     for (const char* key : {"0", "1", "2"}) {
         used_a += 30'000 - s.inspect("a", key, start)->decisions[0].remaining;
         used_b += 20'000 - s.inspect("b", key, start)->decisions[0].remaining;
     }
     CHECK(used_a == static_cast<std::uint64_t>(admitted));
-    CHECK(used_b == static_cast<std::uint64_t>(admitted)); // a refusal by b charged nothing to a
+    CHECK(used_b == static_cast<std::uint64_t>(admitted)); // a refusal by b charges nothing to a
 }
 
-TEST_CASE("threads: reloads while four threads take lose no call and hand out none")
+TEST_CASE("threads: reloads while four threads take neither lose requests nor give out quota")
 {
     memory_under_test s;
     const auto rules = [](std::uint64_t limit) {
@@ -101,13 +101,13 @@ TEST_CASE("threads: reloads while four threads take lose no call and hand out no
         s.store.define("a", rules(limit), start);
     });
     on_threads(4, [&](int t) {
-        decision said[2];
+        decision decisions[2];
         for (int i = 0; i < calls / 4; ++i) {
             const auto key = std::to_string((i + t) % 50);
-            // Half of them hold on to the version they started with, as a request under way does.
+            // Half of the requests use the version they started with, as a request during a reload does.
             const auto group = i % 2 ? first : s.store.groups()[0];
             const part p{group.get(), key, {}};
-            admitted += s.store.take({&p, 1}, start, said).admitted ? 1u : 0u;
+            admitted += s.store.take({&p, 1}, start, decisions).admitted ? 1u : 0u;
         }
     });
     done = true;
@@ -124,22 +124,21 @@ TEST_CASE("threads: reloads while four threads take lose no call and hand out no
     CHECK(taken == admitted);
 }
 
-TEST_CASE("threads: reservations settled and expiring at once give back exactly what they held")
+TEST_CASE("threads: charges corrected by four threads at once leave exactly the corrected costs")
 {
     memory_under_test s;
     s.define("a", {named("r", fixed_window(1u << 30, 720h))}, start);
+    const auto group = s.groups["a"];
     on_threads(4, [&](int t) {
+        const std::vector<std::uint64_t> ten{10}, one{1}, none;
+        decision decided[1];
         for (int i = 0; i < calls / 50; ++i) {
-            reservation id = 0;
+            const part p{group.get(), "k", ten};
             const auto now = start + i * 1us;
-            s.reserve({{"a", "k", {10}}}, now, t % 2 ? microseconds{1us} : microseconds{24h}, id);
-            if (t % 2 == 0)
-                s.settle(id, {1}, now);
+            const auto charged_at = s.store.take({&p, 1}, now, decided).charged_at;
+            s.store.correct(p, t % 2 ? none : one, charged_at, now);
         }
     });
-    s.expire(start + 1h);
     const auto used = (1u << 30) - s.inspect("a", "k", start + 1h)->decisions[0].remaining;
     CHECK(used == static_cast<std::uint64_t>(calls / 50 * 2));
-    CHECK(s.store.stats().open_reservations == 0);
-    CHECK(s.store.stats().expired_reservations == static_cast<std::uint64_t>(calls / 50 * 2));
 }

@@ -1,5 +1,5 @@
-// Variants of a group: one key, judged in other numbers when its plan is another. Changing over neither forgets nor
-// forgives.
+// Variants of a group: one key, decided with other numbers on another plan. A change of plan neither loses use nor
+// gives out quota.
 #include "limiter/memory/snapshot.hpp"
 #include "tests/support/rules.hpp"
 
@@ -32,7 +32,7 @@ struct users
     {
         const std::vector<std::uint64_t> costs(by.size(), cost);
         const part p{&by, key, costs};
-        return store.take({&p, 1}, now, said);
+        return store.take({&p, 1}, now, decisions);
     }
     int takes(int n, std::string_view plan, std::string_view key, time_point now)
     {
@@ -41,12 +41,12 @@ struct users
             passed += take(group->variant(plan), key, now).admitted;
         return passed;
     }
-    std::array<decision, max_decisions> said;
+    std::array<decision, max_decisions> decisions;
 };
 
 } // namespace
 
-TEST_CASE("variants: each plan has its own numbers, and another key is not touched")
+TEST_CASE("variants: each plan has its own numbers, and other keys are not affected")
 {
     users all;
     all.define({minute(5), day(100)}, {{"pro", {minute(50), day(1'000)}}});
@@ -56,15 +56,15 @@ TEST_CASE("variants: each plan has its own numbers, and another key is not touch
     CHECK(all.store.stats().keys == 3);
 }
 
-TEST_CASE("variants: a key that changes over takes all it has used along, to and fro")
+TEST_CASE("variants: a key that changes plans back and forth keeps all it has used")
 {
     const auto check = [](auto limit) {
         users all;
         all.define({limit(10)}, {{"pro", {limit(100)}}});
         CHECK(all.takes(30, "pro", "ann", noon) == 30);
-        CHECK_FALSE(all.take(all.group->variant(""), "ann", noon).admitted); // 30 of 10
-        CHECK(all.said[0].remaining == 0);
-        // Asking on the lower plan in between washes nothing away.
+        CHECK_FALSE(all.take(all.group->variant(""), "ann", noon).admitted); // 30 used of 10
+        CHECK(all.decisions[0].remaining == 0);
+        // Requests on the lower plan in between do not clear what was used.
         CHECK(all.takes(200, "pro", "ann", noon) == 70);
         CHECK(all.store.stats().keys == 1);
     };
@@ -81,16 +81,16 @@ TEST_CASE("variants: a key that changes over takes all it has used along, to and
     }
 }
 
-TEST_CASE("variants: one may lack a rule that others have")
+TEST_CASE("variants: a variant may lack a rule that others have")
 {
     users all;
     all.define({minute(5), day(100)}, {{"pro", {day(100)}}});
     CHECK(all.takes(60, "pro", "ann", noon) == 60);
     CHECK(all.takes(60, "", "ann", noon) == 5);
-    CHECK(all.takes(60, "pro", "ann", noon) == 35); // the day was counted on both
+    CHECK(all.takes(60, "pro", "ann", noon) == 35); // the day counts requests on both plans
 }
 
-TEST_CASE("variants: a rule that is unlimited on a plan admits all, and is found as it was left")
+TEST_CASE("variants: a rule that is unlimited on one plan admits all, and keeps its use for other plans")
 {
     auto open = minute(5);
     open.unlimited = true;
@@ -98,12 +98,12 @@ TEST_CASE("variants: a rule that is unlimited on a plan admits all, and is found
     all.define({minute(5)}, {{"gold", {open}}});
     CHECK(all.takes(9, "", "ann", noon) == 5);
     const auto& gold = all.group->variant("gold");
-    for (int i = 0; i < 20; ++i) // what it costs is the caller's to say: nothing
+    for (int i = 0; i < 20; ++i) // the caller passes cost 0
         CHECK(all.take(gold, "ann", noon, 0).admitted);
     CHECK(all.takes(9, "", "ann", noon) == 0);
 }
 
-TEST_CASE("variants: a rule in flight that a reload brings is not charged to those who will not release it")
+TEST_CASE("variants: a concurrency rule added by a reload does not count requests of the old configuration")
 {
     users all;
     all.define({minute(5)}, {});
@@ -111,11 +111,11 @@ TEST_CASE("variants: a rule in flight that a reload brings is not charged to tho
     all.define({minute(5), named("at-once", concurrency(1))}, {});
     CHECK(all.take(*old, "ann", noon).admitted);
     CHECK(all.take(*old, "ann", noon).admitted);
-    CHECK(all.take(*all.group, "ann", noon).admitted); // one at once is free
+    CHECK(all.take(*all.group, "ann", noon).admitted); // one in flight is admitted
     CHECK_FALSE(all.take(*all.group, "ann", noon).admitted);
 }
 
-TEST_CASE("variants: a reload converts each to its successor, and those of a plan that is gone to the group itself")
+TEST_CASE("variants: a reload converts each variant to its successor, and a removed one to the group itself")
 {
     users all;
     all.define({minute(10)}, {{"pro", {minute(100)}}, {"gold", {minute(200)}}});
@@ -123,13 +123,13 @@ TEST_CASE("variants: a reload converts each to its successor, and those of a pla
     CHECK(all.takes(80, "gold", "bob", noon) == 80);
     const auto old = all.group;
     all.define({minute(10)}, {{"pro", {minute(120)}}});
-    CHECK(all.take(old->variant("pro"), "ann", noon).admitted); // a request that came in under the old configuration
+    CHECK(all.take(old->variant("pro"), "ann", noon).admitted); // a request of the old configuration
     CHECK(all.takes(100, "pro", "ann", noon) == 39);
     CHECK(all.takes(100, "", "bob", noon) == 0);
     CHECK(all.takes(100, "gold", "bob", noon) == 0);
 }
 
-TEST_CASE("variants: what is given back goes where it was taken from")
+TEST_CASE("variants: a correction applies to the variant that was charged")
 {
     users all;
     all.define({minute(10)}, {{"pro", {minute(100)}}});
@@ -155,7 +155,7 @@ TEST_CASE("variants: an operator's block does not change the plan")
     CHECK(all.takes(200, "pro", "ann", noon) == 60);
 }
 
-TEST_CASE("variants: when the store is full each plan shares counters of its own")
+TEST_CASE("variants: when the store is full each plan has its own overflow counters")
 {
     users all;
     auto& store = all.store;
@@ -163,7 +163,7 @@ TEST_CASE("variants: when the store is full each plan shares counters of its own
     for (int i = 0; i < 20'000; ++i)
         all.take(*all.group, "filler " + std::to_string(i), noon);
     REQUIRE(store.stats().shared_takes > 0);
-    // Many new keys: as few as the shards have shared counters pass, and the plans do not use each other's.
+    // Many new keys: as many pass as the shards have overflow counters, and each plan has its own.
     int pro = 0, free = 0;
     for (int i = 0; i < 20'000; ++i) {
         const auto key = "late " + std::to_string(i);
@@ -174,7 +174,7 @@ TEST_CASE("variants: when the store is full each plan shares counters of its own
     CHECK(free == 0);
 }
 
-TEST_CASE("variants: a snapshot brings each key back on its plan")
+TEST_CASE("variants: a snapshot restores each key on its plan")
 {
     const auto path = std::filesystem::temp_directory_path() / ("headgate-variants-" + std::to_string(::getpid()));
     users before;

@@ -46,7 +46,7 @@ TEST_CASE("redis: a chain is asked and its answer read without a heap allocation
         key.clear();
         command.clear();
         redis::append_key(key, "api", "a user with a name of some length");
-        const redis::asked_part part{&rules.packed(), key, {}};
+        const redis::chain_part part{&rules.packed(), key, {}};
         const redis::take_options how{.guess = start};
         append_take(command, {&part, 1}, how);
         return read_take(reply, {&part, 1}, how, v, said).status;

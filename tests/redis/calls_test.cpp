@@ -47,7 +47,7 @@ struct real_call
 
     redis::detached_rules group;
     redis_connection connection{shared_server()};
-    redis::asked_part part{&group.packed(), "hg:1:{api:user:12345678}", {}};
+    redis::chain_part part{&group.packed(), "hg:1:{api:user:12345678}", {}};
     redis::take_options how{.guess = std::chrono::floor<microseconds>(std::chrono::system_clock::now())};
     std::string command;
     verdict said;
@@ -128,7 +128,7 @@ TEST_CASE("redis calls: many keys in one call are each decided by itself, and on
     connection.call({"SET", "foreign", "not ours"});
     connection.call({"LPUSH", "list", "not ours"});
     const redis::detached_rules rules({named("hour", fixed_window(2, 1h)), named("bucket", token_bucket(9, 1h, 9))});
-    const redis::asked_part part{&rules.packed(), "", {}};
+    const redis::chain_part part{&rules.packed(), "", {}};
     std::string words, argument, command;
     for (const auto* key : {"a", "foreign", "a", "b", "list", "a"})
         redis::append_word(words, key);

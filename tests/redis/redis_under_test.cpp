@@ -110,7 +110,7 @@ void redis_under_test::convert(const redis::packed_group& to, const std::string&
 }
 
 // In company: between two keys that nobody asks about otherwise.
-redis::call_answer redis_under_test::call_take_each(const redis::asked_part& part, const redis::take_options& how,
+redis::call_answer redis_under_test::call_take_each(const redis::chain_part& part, const redis::take_options& how,
                                                     verdict& out, std::vector<decision>& decisions)
 {
     std::vector<std::string_view> keys{part.key};
@@ -138,7 +138,7 @@ answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)
     std::vector<std::string> keys;
     for (const auto& a : asked)
         keys.push_back(key_of(a.group, a.key));
-    std::vector<redis::asked_part> parts;
+    std::vector<redis::chain_part> parts;
     for (std::size_t i = 0; i < asked.size(); ++i)
         parts.push_back({&packed(asked[i].group), keys[i], asked[i].costs});
     redis::take_options how{.look = look, .who = who, .guess = wrong_guesses ? now - 24h * 40 : now};
@@ -233,14 +233,13 @@ void redis_under_test::give_back(const chain& asked, time_point charged_at, time
         correct(a, {}, charged_at, now);
 }
 
-answer redis_under_test::reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id)
+answer redis_under_test::reserve(const chain& asked, time_point now, reservation& id)
 {
-    expire(now);
     id = 0;
     auto said = take(asked, now);
     if (!said.admitted)
         return said;
-    held kept{asked, {}, said.charged_at, now + lifetime};
+    held kept{asked, {}, said.charged_at};
     for (const auto& a : asked)
         kept.under.push_back(groups.at(a.group));
     id = ++last_reservation;
@@ -263,17 +262,6 @@ bool redis_under_test::settle(reservation id, const std::vector<std::uint64_t>& 
         from += n;
     }
     return true;
-}
-
-void redis_under_test::expire(time_point now)
-{
-    for (auto at = reservations.begin(); at != reservations.end();) {
-        const auto id = at->first;
-        const bool over = at->second.expires <= now;
-        ++at;
-        if (over)
-            settle(id, {}, now);
-    }
 }
 
 template <class Act>

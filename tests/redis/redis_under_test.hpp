@@ -50,9 +50,8 @@ public:
     answer take(const chain& asked, time_point now) override { return ask_for(asked, now, false); }
     answer look(const chain& asked, time_point now) override { return ask_for(asked, now, true); }
     void give_back(const chain& asked, time_point charged_at, time_point now) override;
-    answer reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id) override;
+    answer reserve(const chain& asked, time_point now, reservation& id) override;
     bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) override;
-    void expire(time_point now) override;
     std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) override;
     bool reset(const std::string& group, const std::string& key, time_point now) override;
     bool block(const std::string& group, const std::string& key, time_point until, time_point now) override;
@@ -87,11 +86,11 @@ private:
     {
         chain asked;
         std::vector<std::shared_ptr<defined>> under;
-        time_point charged_at, expires;
+        time_point charged_at;
     };
 
     answer ask_for(const chain& asked, time_point now, bool look);
-    redis::call_answer call_take_each(const redis::asked_part& part, const redis::take_options& how, verdict& out,
+    redis::call_answer call_take_each(const redis::chain_part& part, const redis::take_options& how, verdict& out,
                                       std::vector<decision>& decisions);
     void correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
                  time_point charged_at, time_point now);

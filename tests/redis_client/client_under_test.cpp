@@ -11,7 +11,7 @@ client_loop::client_loop(const link_maker& make) : links(make(*this)) { links->b
 
 client_loop::client_loop(redis::link_options options)
     : client_loop([&](client_loop& in) {
-          in.link = std::make_shared<redis::link>(in.sockets, in.names, std::move(options), in.keep_told());
+          in.link = std::make_shared<redis::link>(in.events, in.names, std::move(options), in.keep_told());
           return std::make_shared<redis::single_link>(in.link);
       })
 {}
@@ -19,8 +19,7 @@ client_loop::client_loop(redis::link_options options)
 client_loop::~client_loop()
 {
     links->stop();
-    sockets.stop();
-    sockets.run(); // everything that was under way ends
+    events.run(); // until every coroutine has ended
 }
 
 bool client_loop::run_until(const std::function<bool()>& done, std::chrono::milliseconds within)
@@ -29,7 +28,7 @@ bool client_loop::run_until(const std::function<bool()>& done, std::chrono::mill
     while (!done()) {
         if (std::chrono::steady_clock::now() >= end)
             return false;
-        sockets.turn(std::chrono::milliseconds{10});
+        events.turn(std::chrono::milliseconds{10});
     }
     return true;
 }
@@ -37,11 +36,11 @@ bool client_loop::run_until(const std::function<bool()>& done, std::chrono::mill
 bool client_loop::run(task<void> work)
 {
     bool done = false;
-    sockets.begin_turn();
-    headgate::start([](task<void> inner, bool& ended) -> task<void> {
-        co_await inner;
+    const auto running = [](task<void> inner, bool& ended) -> task<void> {
+        co_await std::move(inner);
         ended = true;
-    }(std::move(work), done));
+    };
+    spawn(events.get_executor(), running(std::move(work), done));
     return run_until([&] { return done; });
 }
 
@@ -64,7 +63,7 @@ std::string client_loop::ask(std::vector<std::string> words, std::string_view ke
         redis::caller by(self.links);
         const auto write = [&](std::string& to, redis::call_by) { append(to, all); };
         redis::link::answer got;
-        co_await by.call(slot, self.sockets.turn_began(), write, got);
+        co_await by.call(slot, self.events.turn_began(), write, got);
         if (got.failed != redis::failure::none)
             out = "(" + std::string(name_of(got.failed)) + ")";
         else if (got.said().is_error())
@@ -134,7 +133,9 @@ client_under_test::client_under_test(const link_maker& make)
 void client_under_test::must(task<redis::trouble> call)
 {
     auto said = redis::trouble::confused;
-    const auto running = [](task<redis::trouble> inner, redis::trouble& out) -> task<void> { out = co_await inner; };
+    const auto running = [](task<redis::trouble> inner, redis::trouble& out) -> task<void> {
+        out = co_await std::move(inner);
+    };
     if (!loop_.run(running(std::move(call), said)))
         throw std::runtime_error("no answer");
     if (said != redis::trouble::none)
@@ -192,15 +193,14 @@ void client_under_test::give_back(const chain& asked, time_point charged_at, tim
         correct(a, *groups_.at(a.group), {}, charged_at, now);
 }
 
-answer client_under_test::reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id)
+answer client_under_test::reserve(const chain& asked, time_point now, reservation& id)
 {
     std::lock_guard guard(one_at_a_time_);
-    expire(now);
     id = 0;
     auto said = take(asked, now);
     if (!said.admitted)
         return said;
-    held kept{asked, {}, said.charged_at, now + lifetime};
+    held kept{asked, {}, said.charged_at};
     for (const auto& a : asked)
         kept.under.push_back(groups_.at(a.group));
     id = ++last_reservation_;
@@ -224,18 +224,6 @@ bool client_under_test::settle(reservation id, const std::vector<std::uint64_t>&
         from += n;
     }
     return true;
-}
-
-void client_under_test::expire(time_point now)
-{
-    std::lock_guard guard(one_at_a_time_);
-    for (auto at = reservations_.begin(); at != reservations_.end();) {
-        const auto id = at->first;
-        const bool over = at->second.expires <= now;
-        ++at;
-        if (over)
-            settle(id, {}, now);
-    }
 }
 
 std::uint64_t client_under_test::grant(const std::string& group, const std::string& key, std::uint64_t n,

@@ -43,7 +43,7 @@ public:
     std::string ask(std::vector<std::string> words, std::string_view key = {});
     void ask_all(const std::vector<std::string>& words);
 
-    reactor sockets;
+    event_loop events;
     name_resolver names;
     std::vector<std::string> told;     // what the link said of itself
     std::shared_ptr<redis::link> link; // when there is only one
@@ -62,9 +62,8 @@ public:
     answer take(const chain& asked, time_point now) override { return ask_for(asked, now, false); }
     answer look(const chain& asked, time_point now) override { return ask_for(asked, now, true); }
     void give_back(const chain& asked, time_point charged_at, time_point now) override;
-    answer reserve(const chain& asked, time_point now, microseconds lifetime, reservation& id) override;
+    answer reserve(const chain& asked, time_point now, reservation& id) override;
     bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) override;
-    void expire(time_point now) override;
     std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) override;
     bool reset(const std::string& group, const std::string& key, time_point now) override;
     bool block(const std::string& group, const std::string& key, time_point until, time_point now) override;
@@ -82,7 +81,7 @@ private:
     {
         chain asked;
         std::vector<std::shared_ptr<defined>> under;
-        time_point charged_at, expires;
+        time_point charged_at;
     };
 
     answer ask_for(const chain& asked, time_point now, bool look);

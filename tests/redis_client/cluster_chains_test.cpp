@@ -32,14 +32,14 @@ bool reserve_and_die(cluster_client& by, const one_rule& rule, const std::string
         const redis::detached_rules rules({with.rules->members()[0].limits.limits});
         std::string name;
         redis::append_key(name, with.lineage.name, whose);
-        const redis::asked_part part{&rules.packed(), name, {&n, 1}};
+        const redis::chain_part part{&rules.packed(), name, {&n, 1}};
         const redis::take_options how{.who = {99, 60s}, .reserve = {12'345, lives}};
         redis::caller calls(c.links);
         const auto write = [&](std::string& to, redis::call_by by_what) {
             redis::append_take(to, {&part, 1}, how, by_what);
         };
         redis::link::answer got;
-        const auto failed = co_await calls.call(redis::slot_of(name), c.loop.sockets.turn_began(), write, got);
+        const auto failed = co_await calls.call(redis::slot_of(name), c.loop.events.turn_began(), write, got);
         CHECK(failed == redis::trouble::none);
         is = failed == redis::trouble::none && got.said().text().substr(0, 1) == "\1";
     };
@@ -102,12 +102,11 @@ TEST_CASE("redis cluster: two clients at once: the sum is exact, and nobody is c
         ++ended;
     };
     for (auto* each : {&one, &two}) {
-        each->loop.sockets.begin_turn();
-        headgate::start(run(*each));
-        headgate::start(run(*each));
+        spawn(each->loop.events.get_executor(), run(*each));
+        spawn(each->loop.events.get_executor(), run(*each));
     }
     CHECK(one.loop.run_until([&] {
-        two.loop.sockets.turn(1ms);
+        two.loop.events.turn(1ms);
         return ended == 4;
     }));
     CHECK(failed == 0);

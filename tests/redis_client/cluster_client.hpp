@@ -21,7 +21,7 @@ struct cluster_client
 
     explicit cluster_client(redis::cluster_options options)
         : loop([&](client_loop& in) {
-              return links = std::make_shared<redis::cluster_links>(in.sockets, in.names, std::move(options),
+              return links = std::make_shared<redis::cluster_links>(in.events, in.names, std::move(options),
                                                                     in.keep_told());
           }),
           store(links, {7, std::chrono::seconds{60}})

@@ -66,7 +66,7 @@ redis::cluster_options cluster_group::client_options(std::chrono::microseconds t
 
 std::shared_ptr<redis::cluster_links> cluster_group::source(client_loop& in, std::chrono::microseconds timeout) const
 {
-    return std::make_shared<redis::cluster_links>(in.sockets, in.names, client_options(timeout), in.keep_told());
+    return std::make_shared<redis::cluster_links>(in.events, in.names, client_options(timeout), in.keep_told());
 }
 
 std::size_t cluster_group::first_master_of(std::uint16_t slot) const

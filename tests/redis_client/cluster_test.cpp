@@ -83,13 +83,13 @@ TEST_CASE("redis cluster: while a slot is on its way, keys that have gone are as
     CHECK(c.take_now(ten, other).admitted);
     group.begin_move(slot, 0, 1);
     CHECK(c.take_now(ten, first).said.at(0).remaining == 8);
-    CHECK(c.links->rounds().asked == 0);
+    CHECK(c.links->rounds().ask == 0);
     group.move_keys(slot, 0, 1, 1);
     CHECK(c.take_now(ten, first).said.at(0).remaining == 7); // one of the two has gone
     CHECK(c.take_now(ten, other).said.at(0).remaining == 8);
-    CHECK(c.links->rounds().asked == 1);
+    CHECK(c.links->rounds().ask == 1);
     CHECK(c.take_now(ten, fresh).said.at(0).remaining == 9); // a new one is made where the slot goes
-    CHECK(c.links->rounds().asked == 2);
+    CHECK(c.links->rounds().ask == 2);
     CHECK(c.links->map().master_of(slot)->port == group.nodes[0]->port());
     group.move_keys(slot, 0, 1);
     group.end_move(slot, 0, 1);

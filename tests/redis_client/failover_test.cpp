@@ -37,21 +37,19 @@ struct load
     }
     void begin()
     {
-        by.loop.sockets.begin_turn();
         for (auto& each : askers)
-            headgate::start(run(*each));
+            headgate::spawn(by.loop.events.get_executor(), run(*each));
     }
     task<void> run(asker& a)
     {
-        steady_timer pause(by.loop.sockets);
+        steady_timer pause(by.loop.events.get_executor());
         while (!is_over && !a.is_refused) {
             const auto got = co_await by.take(*a.rule.rules, "one");
             note(a, got);
             if (got.trouble == redis::trouble::none)
                 continue;
             pause.expires_after(2ms);
-            co_await until_expired(pause);
-            by.loop.sockets.begin_turn();
+            co_await pause.async_wait(as_result);
         }
         a.has_ended = true;
     }

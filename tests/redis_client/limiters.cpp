@@ -9,7 +9,7 @@ namespace {
 std::shared_ptr<redis::link_source> single_server(client_loop& in)
 {
     return std::make_shared<redis::single_link>(
-        std::make_shared<redis::link>(in.sockets, in.names, options_for(shared_server()), in.keep_told()));
+        std::make_shared<redis::link>(in.events, in.names, options_for(shared_server()), in.keep_told()));
 }
 
 std::shared_ptr<redis::link_source> behind_sentinels(client_loop& in)

@@ -1,12 +1,9 @@
 // The connection to Redis under faults: real servers where one can be made to misbehave, a scripted one where not.
 #include "limiter/redis/client/command.hpp"
 #include "tests/redis_client/client_under_test.hpp"
+#include "tests/redis_client/scripted_server.hpp"
 
 #include <doctest/doctest.h>
-
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 using namespace headgate;
 using namespace headgate::testing;
@@ -20,65 +17,6 @@ bool becomes(client_loop& loop, link_state wanted)
     return loop.run_until([&] { return loop.link->now() == wanted; });
 }
 
-// Answers every connection with `act(fd)`, one after the other.
-class scripted_server
-{
-public:
-    explicit scripted_server(std::function<void(int)> act) : act_(std::move(act))
-    {
-        listening_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_in at{};
-        at.sin_family = AF_INET;
-        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof at;
-        REQUIRE(::bind(listening_, reinterpret_cast<sockaddr*>(&at), size) == 0);
-        REQUIRE(::listen(listening_, 16) == 0);
-        ::getsockname(listening_, reinterpret_cast<sockaddr*>(&at), &size);
-        port = ntohs(at.sin_port);
-        thread_ = std::thread([this] {
-            for (;;) {
-                const int fd = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-                if (fd < 0)
-                    return;
-                act_(fd);
-                ::close(fd);
-            }
-        });
-    }
-    ~scripted_server()
-    {
-        ::shutdown(listening_, SHUT_RDWR);
-        thread_.join();
-        ::close(listening_);
-    }
-    std::uint16_t port = 0;
-
-private:
-    std::function<void(int)> act_;
-    int listening_ = -1;
-    std::thread thread_;
-};
-
-void say(int fd, std::string_view text) { static_cast<void>(::send(fd, text.data(), text.size(), MSG_NOSIGNAL)); }
-// What comes until it holds `end`, or the connection ends.
-std::string hear(int fd, std::string_view end)
-{
-    std::string all;
-    char bytes[4096];
-    while (all.find(end) == all.npos) {
-        const auto n = ::recv(fd, bytes, sizeof bytes, 0);
-        if (n <= 0)
-            break;
-        all.append(bytes, static_cast<std::size_t>(n));
-    }
-    return all;
-}
-// Takes the name of the client, as a server does that wants no password.
-void accept_login(int fd)
-{
-    hear(fd, "headgate\r\n");
-    say(fd, "+OK\r\n");
-}
 redis::link_options options_for_port(std::uint16_t port)
 {
     redis::link_options options;
@@ -129,9 +67,8 @@ TEST_CASE("redis link: a thousand commands of one turn each get their own reply,
         good += got.failed == redis::failure::none && got.said().text() == text ? 1 : 0;
         ++done;
     };
-    loop.sockets.begin_turn();
     for (int i = 0; i < 1000; ++i)
-        headgate::start(echo(loop, i, right, ended));
+        spawn(loop.events.get_executor(), echo(loop, i, right, ended));
     CHECK(loop.run_until([&] { return ended == 1000; }));
     CHECK(right == 1000);
 }

@@ -34,7 +34,7 @@ struct sentinel_client
     task<outcome> take(const rule_group& by, std::string_view key)
     {
         const part asked{&by, key, {}};
-        std::array<decision, max_rules_a_group> said;
+        std::array<decision, max_rules_per_group> said;
         verdict v;
         outcome out;
         out.trouble = co_await store.take({&asked, 1}, said, v);

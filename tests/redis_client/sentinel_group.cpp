@@ -112,7 +112,7 @@ std::shared_ptr<redis::sentinel_master> sentinel_group::source(client_loop& in, 
     options.check_interval = check_interval;
     for (const auto& each : sentinels)
         options.sentinels.push_back({"127.0.0.1", static_cast<std::uint16_t>(each->port())});
-    return std::make_shared<redis::sentinel_master>(in.sockets, in.names, std::move(options), in.keep_told());
+    return std::make_shared<redis::sentinel_master>(in.events, in.names, std::move(options), in.keep_told());
 }
 
 int sentinel_group::promoted() const

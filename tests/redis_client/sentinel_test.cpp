@@ -118,7 +118,7 @@ TEST_CASE("redis sentinel: sentinels have a login of their own, and what is wron
     options.server.timeout = 5s;
     options.sentinel = options.server;
     const auto source = [&](client_loop& in) {
-        return std::make_shared<redis::sentinel_master>(in.sockets, in.names, options, in.keep_told());
+        return std::make_shared<redis::sentinel_master>(in.events, in.names, options, in.keep_told());
     };
     const auto says = [](client_loop& loop, std::string_view words) {
         return loop.run_until([&] { return loop.links->why().find(words) != std::string::npos; }, 10s);

@@ -35,15 +35,14 @@ struct client
         const auto once = [](client& self, const rule_group& by, const std::string& who, int& good,
                              int& done) -> task<void> {
             const part asked{&by, who, {}};
-            std::array<decision, max_rules_a_group> said;
+            std::array<decision, max_rules_per_group> said;
             verdict v;
             const auto trouble = co_await self.store.take({&asked, 1}, said, v);
             good += trouble == redis::trouble::none && v.admitted ? 1 : 0;
             ++done;
         };
-        loop.sockets.begin_turn();
         for (int i = 0; i < n; ++i)
-            headgate::start(once(*this, rules, key, admitted, ended));
+            spawn(loop.events.get_executor(), once(*this, rules, key, admitted, ended));
         CHECK(loop.run_until([&] { return ended == n; }));
         return admitted;
     }
@@ -102,32 +101,31 @@ TEST_CASE("redis store: what a turn asks of usual chains leaves in few calls, an
     const one_rule two(per_hour(2));
     client c(server);
     CHECK(c.take(*two.rules, "first", 1) == 1); // the scripts are there now
-    const auto before = c.loop.link->calls().asked;
+    const auto before = c.loop.link->calls().sent;
     std::vector<int> admitted(100), remaining(100, -1);
     int ended = 0;
     const auto once = [](client& self, const rule_group& by, int i, int& good, int& left, int& done) -> task<void> {
         const auto key = "user " + std::to_string(i);
         const part asked{&by, key, {}};
-        std::array<decision, max_rules_a_group> said;
+        std::array<decision, max_rules_per_group> said;
         verdict v;
         const auto trouble = co_await self.store.take({&asked, 1}, said, v);
         good += trouble == redis::trouble::none && v.admitted ? 1 : 0;
         left = static_cast<int>(said[0].remaining);
         ++done;
     };
-    c.loop.sockets.begin_turn();
     for (int i = 0; i < 100; ++i) {
         // Every user once, every tenth three times: one too many.
         for (int n = 0; n < (i % 10 == 0 ? 3 : 1); ++n)
-            headgate::start(once(c, *two.rules, i, admitted[static_cast<std::size_t>(i)],
-                                 remaining[static_cast<std::size_t>(i)], ended));
+            spawn(c.loop.events.get_executor(), once(c, *two.rules, i, admitted[static_cast<std::size_t>(i)],
+                                                     remaining[static_cast<std::size_t>(i)], ended));
     }
     CHECK(c.loop.run_until([&] { return ended == 120; }));
     for (std::size_t i = 0; i < 100; ++i) {
         CHECK(admitted[i] == (i % 10 == 0 ? 2 : 1));
         CHECK(remaining[i] == (i % 10 == 0 ? 0 : 1));
     }
-    CHECK(c.loop.link->calls().asked - before == 4); // of 32 keys at most
+    CHECK(c.loop.link->calls().sent - before == 4); // of 32 keys at most
 }
 
 TEST_CASE("redis store: a call for many that is not answered counts for each of them")

@@ -77,9 +77,8 @@ TEST_CASE("redis link, TLS: a thousand commands of one turn each get their own r
         good += got.failed == redis::failure::none && got.said().text() == text ? 1 : 0;
         ++done;
     };
-    loop.sockets.begin_turn();
     for (int i = 0; i < 1000; ++i)
-        headgate::start(echo(loop, i, right, ended));
+        spawn(loop.events.get_executor(), echo(loop, i, right, ended));
     CHECK(loop.run_until([&] { return ended == 1000; }));
     CHECK(right == 1000);
 }

@@ -1,6 +1,6 @@
-// The slow, obviously correct limiter that the fast one is held to. It keeps every admitted call for ever and answers
-// from the definition alone, each time anew, in exact integers; waits are found by searching for the first moment at
-// which the definition says yes. It shares no formula with limiter/core.
+// A slow and obviously correct limiter, to compare the fast one with. It keeps every admitted request and decides from
+// the definition alone, each time anew, in exact integers. It finds waits by searching for the first moment at which
+// the definition admits. It shares no formula with limiter/core.
 #pragma once
 
 #include "limiter/core/calendar.hpp"
@@ -24,7 +24,7 @@ public:
 
     reference(rule r, time_point first) : rule_(std::move(r))
     {
-        // A key that starts with fewer tokens than fit behaves as if the others had just been taken.
+        // A key that starts with fewer tokens than its capacity behaves as if the others had just been taken.
         if (rule_.is_bucket() && rule_.initial < rule_.capacity)
             calls_.push_back({us(first), static_cast<wide>(rule_.capacity - rule_.initial)});
     }
@@ -37,7 +37,7 @@ public:
         reference after = *this;
         if (d.admitted)
             after.calls_.push_back({at, cost});
-        // The largest cost that passes, by bisection.
+        // The largest cost that is admitted, by bisection.
         if (after.fits(at, 0)) {
             std::uint64_t low = 0, high = rule_.limit() + 1;
             while (high - low > 1) {
@@ -48,7 +48,7 @@ public:
         }
         if (rule_.kind == algorithm::concurrency) {
             if (!d.admitted && cost <= rule_.limit())
-                d.retry_after = std::chrono::seconds{1}; // a hint: nobody knows when a request will end
+                d.retry_after = std::chrono::seconds{1}; // a fixed hint: the end of a request is not known
             return d;
         }
         if (!d.admitted && cost <= rule_.limit())
@@ -62,15 +62,15 @@ public:
         if (cost > 0)
             calls_.push_back({us(now), cost});
     }
-    // Forgets a call as if it had never come.
+    // Forgets a request as if it had never been made.
     void forget(std::size_t i) { calls_.erase(calls_.begin() + static_cast<std::ptrdiff_t>(i)); }
     const std::vector<call>& calls() const { return calls_; }
 
 private:
-    // tokens = parts / a_token
+    // tokens = parts / per_token
     struct amount
     {
-        wide parts, a_token;
+        wide parts, per_token;
     };
 
     static wide us(time_point t) { return t.time_since_epoch().count(); }
@@ -78,8 +78,8 @@ private:
 
     bool fits(wide at, wide cost) const
     {
-        const auto [parts, a_token] = used(at);
-        return parts + cost * a_token <= static_cast<wide>(rule_.limit()) * a_token;
+        const auto [parts, per_token] = used(at);
+        return parts + cost * per_token <= static_cast<wide>(rule_.limit()) * per_token;
     }
 
     amount used(wide at) const
@@ -101,7 +101,7 @@ private:
         }
     }
 
-    // What came in [from, to).
+    // Returns the cost charged in [from, to).
     wide sum(wide from, wide to) const
     {
         wide total = 0;
@@ -110,8 +110,8 @@ private:
         return total;
     }
 
-    // No stretch of time [s, at] may hold more than capacity + rate x (at - s): the bucket's use is the largest excess
-    // over the rate of any stretch that ends now.
+    // No interval [s, at] may hold more than capacity + rate x (at - s): the use of a bucket is the largest excess over
+    // the rate of any interval that ends now.
     wide bucket_level(wide at) const
     {
         wide level = 0, since = 0;
@@ -135,7 +135,7 @@ private:
         return at >= end ? 0 : total;
     }
 
-    // The shortest wait for which `yes` holds; it holds for every longer one too.
+    // Returns the shortest wait for which `yes` holds; it holds for every longer wait too.
     template <class Yes>
     static microseconds first_wait(Yes yes)
     {

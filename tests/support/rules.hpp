@@ -1,4 +1,4 @@
-// Rules in the words of the behaviours they come from, and one key of a pure meter to drive by hand.
+// Makers of rules for tests, and one key of a meter, without a store.
 #pragma once
 
 #include "limiter/core/meter.hpp"
@@ -25,7 +25,7 @@ namespace headgate::testing {
 using namespace limiter;
 using namespace std::chrono_literals;
 
-// A moment that is the start of no round window but of every second, minute and hour.
+// The start of a second, a minute and an hour, but of no longer window.
 inline constexpr time_point start{std::chrono::hours{24 * 365 * 50 + 7}};
 
 inline rule bucket_rule(algorithm kind, std::uint64_t count, microseconds period, std::uint64_t capacity)
@@ -42,7 +42,7 @@ inline rule token_bucket(std::uint64_t count, microseconds period, std::uint64_t
 {
     return bucket_rule(algorithm::token_bucket, count, period, burst);
 }
-// nginx and redis-cell say `burst` for what passes beyond the first.
+// nginx and redis-cell call `burst` what passes in addition to the first request.
 inline rule leaky_bucket(std::uint64_t count, microseconds period, std::uint64_t burst)
 {
     return bucket_rule(algorithm::leaky_bucket, count, period, burst + 1);
@@ -80,7 +80,7 @@ inline rule named(std::string name, rule r)
     return r;
 }
 
-// One key of one rule, as a store without bounds would keep it.
+// One key of one rule, as an unbounded store would keep it.
 struct single_key
 {
     explicit single_key(rule r, time_point first = start) : meter(std::move(r)), words(meter.max_words())
@@ -91,12 +91,12 @@ struct single_key
     decision look(time_point now, std::uint64_t cost = 0) const { return judge(meter, words, now, cost); }
     decision take(time_point now, std::uint64_t cost = 1)
     {
-        const auto said = look(now, cost);
-        if (said.admitted)
+        const auto decided = look(now, cost);
+        if (decided.admitted)
             charge(meter, words, now, cost);
-        return said;
+        return decided;
     }
-    // How many of n calls pass.
+    // Takes n times. Returns how many were admitted.
     int takes(int n, time_point now, std::uint64_t cost = 1)
     {
         int admitted = 0;

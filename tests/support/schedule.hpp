@@ -1,5 +1,5 @@
-// Random rules and random schedules of calls. A step is drawn in the abstract ("just before the interval is over, all
-// that is left") and made concrete by the rule it runs on, so that the edges are hit often and failures shrink well.
+// Random rules and random schedules of requests. A step is abstract ("just before the interval ends, all that remains")
+// and made concrete by the rule it runs on, so that edge cases are frequent and failures shrink well.
 #pragma once
 
 #include "tests/support/rules.hpp"
@@ -18,14 +18,14 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
-// How many cases a property is tried on, unless RC_PARAMS says otherwise. Read by rapidcheck when it first runs.
+// The number of cases per property, unless RC_PARAMS sets it. rapidcheck reads it when it first runs.
 inline const int tries = setenv("RC_PARAMS", sanitized ? "max_success=60" : "max_success=500", 0);
 
 struct step
 {
-    int pace = 0; // how long after the one before
+    int pace = 0; // the pause after the step before
     std::uint32_t pace_by = 0;
-    int size = 0; // how much it costs
+    int size = 0; // the cost
     std::uint32_t size_by = 0;
     int act = 0;
 };
@@ -45,7 +45,7 @@ T in_range(T from, T to)
 }
 inline rc::Gen<step> any_step()
 {
-    // At full size from the start: rapidcheck would begin with small numbers, and the edges are the point.
+    // Full size from the start: rapidcheck begins with small numbers, which would miss the edge cases.
     return full_size(rc::gen::build<step>(rc::gen::set(&step::pace, rc::gen::inRange(0, 10)),
                                           rc::gen::set(&step::pace_by, rc::gen::arbitrary<std::uint32_t>()),
                                           rc::gen::set(&step::size, rc::gen::inRange(0, 12)),
@@ -84,7 +84,7 @@ inline microseconds pause_before(const step& s, const rule& r, microseconds last
                microseconds{some(1) - (last_wait.count() > 0 ? 1 : 0)};
     default:
         return microseconds{
-            static_cast<std::int64_t>((static_cast<wide>(s.pace_by) * period) >> 30)}; // to four periods
+            static_cast<std::int64_t>((static_cast<wide>(s.pace_by) * period) >> 30)}; // up to four periods
     }
 }
 
@@ -116,7 +116,7 @@ inline std::uint64_t cost_of(const step& s, std::uint64_t limit, std::uint64_t r
     }
 }
 
-// From 1 a month to 10 million a second.
+// From 1 per month to 10 million per second.
 inline rule any_rate(algorithm kind)
 {
     rule r;

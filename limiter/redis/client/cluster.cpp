@@ -9,18 +9,19 @@ namespace headgate::limiter::redis {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr milliseconds try_again_pause{2}; // after TRYAGAIN: keys of the slot are on their way
 
 } // namespace
 
-cluster_links::cluster_links(reactor& in, name_resolver& names, cluster_options options, link::listener told)
-    : link_source(true), reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)),
-      nobody_(std::make_shared<link>(in, names, options_.node)), // never begun
-      wake_(in), random_(std::random_device{}())
+cluster_links::cluster_links(event_loop& loop, name_resolver& names, cluster_options options, link::listener on_change)
+    : link_source(true), loop_(loop), names_(names), options_(std::move(options)), on_change_(std::move(on_change)),
+      unreachable_(std::make_shared<link>(loop, names, options_.node)), // never begun
+      wake_(loop.get_executor()), random_(std::random_device{}())
 {}
 
-void cluster_links::begin() { start(watch()); }
+void cluster_links::begin() { spawn(loop_.get_executor(), watch(shared_from_this())); }
 
 void cluster_links::stop()
 {
@@ -41,17 +42,17 @@ void cluster_links::become(link::state next, std::string why)
         return;
     state_ = next;
     why_ = std::move(why);
-    if (told_)
-        told_(next, why_);
+    if (on_change_)
+        on_change_(next, why_);
 }
 
-// ---- whom to ask
+// ---- routes
 
 route cluster_links::route_to(std::uint16_t slot)
 {
     const auto number = map_.master_number(slot);
     if (!number || *number >= masters_.size())
-        return {nobody_.get(), 0, false};
+        return {unreachable_.get(), 0, false};
     const auto& master = *masters_[*number];
     return {master.to.get(), master.number, false};
 }
@@ -61,7 +62,7 @@ task<bool> cluster_links::reroute(route& way, std::uint16_t slot, std::string er
     const auto keep = shared_from_this();
     const auto said = classify(error);
     if (said == error_class::try_again) {
-        if (reactor_.turn_began() + try_again_pause >= deadline)
+        if (loop_.turn_began() + try_again_pause >= deadline)
             co_return false;
         co_await pause(try_again_pause);
         if (const auto still = node_of(way.number); still && way.asking)
@@ -86,8 +87,8 @@ task<bool> cluster_links::reroute(route& way, std::uint16_t slot, std::string er
         }
         refresh_soon(); // where one slot went, others did
     } else {
-        ++seen_.asked;
-        to->last_used = reactor_.turn_began();
+        ++seen_.ask;
+        to->last_used = loop_.turn_began();
     }
     const bool is_ready = co_await until_ready(to, deadline);
     way = {to->to.get(), to->number, !is_moved};
@@ -96,25 +97,25 @@ task<bool> cluster_links::reroute(route& way, std::uint16_t slot, std::string er
 
 task<bool> cluster_links::until_ready(std::shared_ptr<node> wanted, steady_time deadline)
 {
-    while (wanted->to->now() == link::state::connecting && !is_stopped() && reactor_.turn_began() < deadline)
+    while (wanted->to->now() == link::state::connecting && !is_stopped() && steady_clock::now() < deadline)
         co_await wait(deadline);
     co_return wanted->to->now() == link::state::ready;
 }
 
-// Until then, or until some link has changed.
+// Waits until then, or until a link changes its state.
 task<void> cluster_links::wait(steady_time until)
 {
-    steady_timer timer(reactor_, until);
+    steady_timer timer(loop_.get_executor(), until);
     waiting_.push_back(&timer);
-    co_await until_expired(timer);
+    co_await timer.async_wait(as_result);
     std::erase(waiting_, &timer);
 }
 
 task<void> cluster_links::pause(std::chrono::microseconds time)
 {
     const auto keep = shared_from_this();
-    const auto end = std::chrono::steady_clock::now() + time;
-    while (!is_stopped() && std::chrono::steady_clock::now() < end)
+    const auto end = steady_clock::now() + time;
+    while (!is_stopped() && steady_clock::now() < end)
         co_await wait(end);
 }
 
@@ -166,23 +167,23 @@ std::shared_ptr<cluster_links::node> cluster_links::node_at(const server_address
     auto made = std::make_shared<node>();
     made->at = at;
     made->number = ++links_made_;
-    made->last_used = reactor_.turn_began();
+    made->last_used = loop_.turn_began();
     made->trouble = "not connected yet";
     auto options = options_.node;
     options.host = at.host;
     options.port = at.port;
     options.socket.clear();
-    const auto told = [number = made->number, weak = weak_from_this()](link::state now, std::string_view why) {
+    const auto on_change = [number = made->number, weak = weak_from_this()](link::state now, std::string_view why) {
         if (const auto self = weak.lock())
             self->on_node(number, now, why);
     };
-    made->to = std::make_shared<link>(reactor_, names_, std::move(options), told);
+    made->to = std::make_shared<link>(loop_, names_, std::move(options), on_change);
     others_.push_back(made);
     made->to->begin();
     return made;
 }
 
-// Called from inside a link: nothing but flags, words and timers is touched here.
+// Called by a link: it must not destroy links, so it sets flags and timers only.
 void cluster_links::on_node(std::uint64_t number, link::state now, std::string_view why)
 {
     if (is_stopped() || now == link::state::stopped)
@@ -191,11 +192,11 @@ void cluster_links::on_node(std::uint64_t number, link::state now, std::string_v
     if (changed)
         changed->trouble = now == link::state::ready ? "" : why;
     if (std::find(masters_.begin(), masters_.end(), changed) != masters_.end()) {
-        tell();
+        update_state();
         if (now != link::state::ready)
             refresh_soon();
     }
-    wake_.cancel(); // whoever waits for it in a round
+    wake_.cancel(); // a round that waits for this node
     wake_all();
 }
 
@@ -211,8 +212,8 @@ bool cluster_links::is_whole() const
     return map_.covered() == slot_count && std::all_of(masters_.begin(), masters_.end(), is_ready);
 }
 
-// What the masters' links have come to, taken together.
-void cluster_links::tell()
+// Sums the states of the masters' links up.
+void cluster_links::update_state()
 {
     std::string why;
     bool some_ready = false, some_early = false;
@@ -225,7 +226,7 @@ void cluster_links::tell()
             add(each->at.text() + ": " + (each->trouble.empty() ? "not connected yet" : each->trouble));
     }
     if (state_ == link::state::connecting && some_early)
-        return; // they have begun; soon they stand, or there is more to say
+        return; // until the links have connected or failed
     if (masters_.empty())
         add(trouble_.empty() ? "no node has answered yet" : trouble_);
     else if (const auto covered = map_.covered(); covered < slot_count)

@@ -1,11 +1,13 @@
-// A Redis Cluster, and one worker's links to its masters. Which node has which slots is asked of the nodes (CLUSTER
-// SLOTS): of the seeds at first, then of whoever answers, one at a time; again when a node says MOVED or CLUSTERDOWN,
-// when a link breaks or rests, every quarter of a second while something is wrong, and every ten seconds in any case;
-// never by a request, and never twice at once. A request that meets MOVED or ASK goes where that says, in its own time.
+// A Redis Cluster, and one worker's links to its masters. The map of the slots comes from the nodes (CLUSTER SLOTS):
+// from the seeds at first, later from any master, one at a time. It is read again when a node answers MOVED or
+// CLUSTERDOWN, when a link breaks or rests, every quarter of a second while something is wrong, and every ten seconds
+// in any case; never by a request, and never twice at the same time. A request that meets MOVED or ASK follows it
+// within its timeout.
 //
 // A user of the nodes needs the commands CLUSTER SLOTS and ASKING besides those of a single server.
 #pragma once
 
+#include "limiter/io/event_loop.hpp"
 #include "limiter/redis/client/link_source.hpp"
 #include "limiter/redis/client/slots.hpp"
 
@@ -17,7 +19,7 @@ namespace headgate::limiter::redis {
 struct cluster_options
 {
     std::vector<server_address> seeds;
-    link_options node; // login, TLS and times of every link; where it leads is for the cluster to say
+    link_options node; // login, TLS and times of every link; the cluster says host and port
 };
 
 class cluster_links final : public link_source, public std::enable_shared_from_this<cluster_links>
@@ -25,15 +27,15 @@ class cluster_links final : public link_source, public std::enable_shared_from_t
 public:
     struct counters
     {
-        std::uint64_t rounds = 0, maps = 0, moved = 0, asked = 0;
+        std::uint64_t rounds = 0, maps = 0, moved = 0, ask = 0; // moved, ask: redirections
     };
 
-    // Made by std::make_shared: what it has under way keeps it.
-    cluster_links(reactor& in, name_resolver& names, cluster_options options, link::listener told = {});
+    // REQUIRES: made by std::make_shared, because its coroutines share ownership.
+    cluster_links(event_loop& loop, name_resolver& names, cluster_options options, link::listener on_change = {});
 
     void begin() override;
     void stop() override;
-    // ready: some master can be asked; with a reason why(), not all of them.
+    // ready: some masters can be reached; with a reason why(), not all of them.
     link::state now() const override { return state_; }
     const std::string& why() const override { return why_; }
     route route_to(std::uint16_t slot) override;
@@ -62,7 +64,7 @@ private:
     void on_node(std::uint64_t number, link::state now, std::string_view why);
     void refresh_soon();
     void wake_all();
-    void tell();
+    void update_state();
     void become(link::state next, std::string why);
     bool is_stopped() const { return state_ == link::state::stopped; }
     bool is_whole() const;
@@ -70,7 +72,7 @@ private:
     task<void> wait(steady_time until);
 
     // The search (cluster_map.cpp).
-    task<void> watch();
+    task<void> watch(std::shared_ptr<cluster_links> keep);
     task<void> nap(steady_time until);
     task<bool> refresh();
     task<bool> ask_any(node_list of);
@@ -80,15 +82,15 @@ private:
     void drop_unused();
     std::chrono::microseconds spread(std::chrono::microseconds time);
 
-    reactor& reactor_;
+    event_loop& loop_;
     name_resolver& names_;
     const cluster_options options_;
-    link::listener told_;
+    link::listener on_change_;
 
     slot_map map_;
     node_list masters_; // in the order of map_.masters()
-    node_list others_;  // seeds, and nodes that a redirection named, without slots by the map
-    std::shared_ptr<link> nobody_;
+    node_list others_;  // without slots in the map: seeds, and nodes that a redirection named
+    std::shared_ptr<link> unreachable_;
     std::uint64_t links_made_ = 0;
     link::counters former_; // links that are gone
 
@@ -96,7 +98,7 @@ private:
     std::string why_;
     std::string trouble_;        // of the last round
     bool is_due_ = false;        // another round is wanted
-    std::size_t next_asked_ = 0; // in turn, so that no node's mistake lasts
+    std::size_t next_asked_ = 0; // nodes take turns, so that the error of one does not last
     unsigned failed_rounds_ = 0; // in a row
     steady_time last_round_{};
     steady_timer wake_;

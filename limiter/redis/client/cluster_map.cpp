@@ -1,4 +1,4 @@
-// One round after the other: a node is asked for the map of the slots, and links to the masters that it names are made.
+// Rounds, one after the other: ask a node for the map of the slots, and make links to the masters that it names.
 #include "limiter/redis/client/cluster.hpp"
 #include "limiter/redis/client/command.hpp"
 
@@ -12,6 +12,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using std::chrono::steady_clock;
 
 constexpr microseconds check_interval = seconds{10};
 constexpr microseconds first_pause = milliseconds{25}, longest_pause = milliseconds{250}; // while something is wrong
@@ -28,33 +29,32 @@ void cluster_links::refresh_soon()
     wake_.cancel();
 }
 
-task<void> cluster_links::watch()
+task<void> cluster_links::watch([[maybe_unused]] std::shared_ptr<cluster_links> keep)
 {
-    const auto keep = shared_from_this();
     while (!is_stopped()) {
         is_due_ = false;
         const bool is_found = co_await refresh();
-        last_round_ = reactor_.turn_began();
+        last_round_ = steady_clock::now();
         if (is_stopped())
             break;
-        tell();
+        update_state();
         wake_all();
         failed_rounds_ = is_found && is_whole() ? 0 : failed_rounds_ + 1;
         const auto trying = std::min(first_pause * (1 << std::min(failed_rounds_, 8u)), longest_pause);
         const auto next = last_round_ + spread(failed_rounds_ == 0 ? check_interval : trying);
-        while (!is_stopped() && reactor_.turn_began() < (is_due_ ? last_round_ + least_pause : next))
+        while (!is_stopped() && steady_clock::now() < (is_due_ ? last_round_ + least_pause : next))
             co_await nap(is_due_ ? last_round_ + least_pause : next);
     }
 }
 
-// Until then, or until somebody cancels it.
+// Waits until then, or until wake_ is cancelled.
 task<void> cluster_links::nap(steady_time until)
 {
     wake_.expires_at(until);
-    co_await until_expired(wake_);
+    co_await wake_.async_wait(as_result);
 }
 
-// True: somebody has told the map.
+// Returns whether a node has sent the map.
 task<bool> cluster_links::refresh()
 {
     ++seen_.rounds;
@@ -65,7 +65,7 @@ task<bool> cluster_links::refresh()
     co_return is_found;
 }
 
-// In turn: the one that was asked last comes last.
+// Nodes take turns.
 task<bool> cluster_links::ask_any(node_list of)
 {
     const auto from = ++next_asked_;
@@ -73,22 +73,22 @@ task<bool> cluster_links::ask_any(node_list of)
         const auto& next = of[(from + i) % of.size()];
         if (next->to->now() != link::state::ready)
             continue;
-        const bool is_told = co_await ask_for_map(next);
-        if (is_told)
+        const bool has_map = co_await ask_for_map(next);
+        if (has_map)
             co_return true;
     }
     co_return false;
 }
 
-// Whoever of them can be reached first. All are tried at once; those that are no masters are left afterwards.
+// Asks the first seed that can be reached. Links to all are made at once; seeds that are no masters are dropped later.
 task<bool> cluster_links::ask_seeds()
 {
     node_list seeds;
     for (const auto& each : options_.seeds) {
         seeds.push_back(node_at(each));
-        seeds.back()->last_used = reactor_.turn_began();
+        seeds.back()->last_used = loop_.turn_began();
     }
-    const auto deadline = reactor_.turn_began() + options_.node.connect_timeout;
+    const auto deadline = loop_.turn_began() + options_.node.connect_timeout;
     const auto is_in = [](link::state wanted) {
         return [wanted](const auto& each) { return each->to->now() == wanted; };
     };
@@ -97,13 +97,13 @@ task<bool> cluster_links::ask_seeds()
         if (next != seeds.end()) {
             const auto asked = *next;
             seeds.erase(next);
-            const bool is_told = co_await ask_for_map(asked);
-            if (is_told)
+            const bool has_map = co_await ask_for_map(asked);
+            if (has_map)
                 co_return true;
             continue;
         }
         const bool some_try = std::any_of(seeds.begin(), seeds.end(), is_in(link::state::connecting));
-        if (!some_try || reactor_.turn_began() >= deadline)
+        if (!some_try || steady_clock::now() >= deadline)
             break;
         co_await nap(deadline);
     }
@@ -154,7 +154,7 @@ void cluster_links::adopt(slot_map next)
     for (const auto& former : masters_) {
         if (std::find(masters.begin(), masters.end(), former) != masters.end())
             continue;
-        former->last_used = reactor_.turn_began();
+        former->last_used = loop_.turn_began();
         others_.push_back(former);
     }
     std::erase_if(others_,
@@ -163,10 +163,10 @@ void cluster_links::adopt(slot_map next)
     masters_ = std::move(masters);
 }
 
-// Replicas among the seeds, and nodes whose slots went elsewhere. One that cannot be reached is of no use at all.
+// Drops nodes without slots, such as replicas among the seeds. Nodes that cannot be reached go sooner.
 void cluster_links::drop_unused()
 {
-    const auto now = reactor_.turn_began();
+    const auto now = loop_.turn_began();
     std::erase_if(others_, [&](const auto& each) {
         const auto kept = each->to->now() == link::state::ready ? kept_unused : seconds{2};
         if (now - each->last_used < kept)
@@ -176,7 +176,7 @@ void cluster_links::drop_unused()
     });
 }
 
-// A quarter more or less, so that many workers do not ask at once.
+// Adds or takes away up to a quarter, so that many workers do not ask at the same moment.
 microseconds cluster_links::spread(microseconds time)
 {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;

@@ -1,4 +1,4 @@
-// What an error of Redis means, told by its first word alone: scripts append text of their own to the rest.
+// What an error reply of Redis means. Only its first word counts: scripts append text of their own to the rest.
 #pragma once
 
 #include <cstdint>

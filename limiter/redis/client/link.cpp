@@ -1,5 +1,8 @@
 #include "limiter/redis/client/link.hpp"
 
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/write.hpp>
+
 #include <algorithm>
 #include <random>
 
@@ -10,7 +13,7 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr std::size_t read_bytes = 16 * 1024;
-// A server that owes replies and has said nothing for so long is given up: a connection of its own may fare better.
+// A server that owes replies and has sent nothing for so long loses its connection: a new one may fare better.
 constexpr microseconds longest_silence{1'000'000};
 
 } // namespace
@@ -31,20 +34,21 @@ void link::counters::add(const counters& more)
     rests += more.rests;
 }
 
-link::link(reactor& in, name_resolver& names, link_options options, listener told)
-    : reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)), socket_(in), in_(read_bytes),
-      slots_(64), alarm_(in), pause_(in), random_(std::random_device{}())
+link::link(event_loop& loop, name_resolver& names, link_options options, listener on_change)
+    : loop_(loop), names_(names), options_(std::move(options)), on_change_(std::move(on_change)),
+      socket_(loop.get_executor()), in_(read_bytes), alarm_(loop.get_executor()), pause_(loop.get_executor()),
+      random_(std::random_device{}())
 {}
 
-link::~link() { reactor_.forget(*this); }
+link::~link() { loop_.forget(*this); }
 
-void link::subscribe(std::string channel, std::function<void(std::string_view message)> hear)
+void link::subscribe(std::string channel, std::function<void(std::string_view message)> on_message)
 {
     channel_ = std::move(channel);
-    hear_ = std::move(hear);
+    on_message_ = std::move(on_message);
 }
 
-void link::begin() { start(run()); }
+void link::begin() { spawn(loop_.get_executor(), run(shared_from_this())); }
 
 void link::stop()
 {
@@ -52,9 +56,10 @@ void link::stop()
         return;
     why_ = "stopped";
     become(state::stopped);
-    socket_.close();
+    close_socket();
     alarm_.cancel();
     pause_.cancel();
+    looked_up_.notify_later(loop_.get_executor());
 }
 
 void link::become(state next)
@@ -64,8 +69,8 @@ void link::become(state next)
     state_ = next;
     if (next == state::resting)
         ++seen_.rests;
-    if (told_)
-        told_(next, why_);
+    if (on_change_)
+        on_change_(next, why_);
 }
 
 // ---- commands
@@ -74,110 +79,75 @@ failure link::why_not_now() const
 {
     if (state_ != state::ready)
         return failure::unreachable;
-    return pending_ < options_.most_pending ? failure::none : failure::overloaded;
+    return requests_ < options_.most_pending ? failure::none : failure::overloaded;
 }
 
-// What the link itself asks: to log in, and whether anybody is there.
-link::question link::ask_anyway(std::string_view command)
-{
-    out_ += command;
-    const auto allowed = state_ == state::resting ? options_.timeout : options_.connect_timeout;
-    return {*this, failure::none, reactor_.turn_began() + allowed};
-}
-
-// Its reply says nothing that the next one does not.
-void link::say_asking()
+// Nothing waits for the reply: an error would come again with the next one.
+void link::append_asking()
 {
     out_ += "*1\r\n$6\r\nASKING\r\n";
-    enqueue({.sent = reactor_.turn_began(), .asked_for = 0});
+    pending_.push_back({{}, loop_.turn_began(), {}, 0});
 }
 
-void link::enqueue(question& who)
+void link::enqueue(reply_handler handler, steady_time deadline, std::size_t requests)
 {
-    enqueue({.who = &who, .sent = reactor_.turn_began(), .deadline = who.deadline_, .asked_for = who.asked_for_});
-    ++waited_for_;
+    pending_.push_back({std::move(handler), loop_.turn_began(), deadline, requests});
+    ++awaited_;
+    requests_ += requests;
     if (!is_sending_)
         send_soon();
-    if (!is_keeping_time_)
-        start(keep_time());
-    else if (who.deadline_ < alarm_.expiry())
+    if (!std::exchange(is_watching_deadlines_, true))
+        spawn(loop_.get_executor(), watch_deadlines(shared_from_this()));
+    else if (deadline < alarm_.expiry())
         alarm_.cancel(); // it is set anew
 }
 
-void link::enqueue(const slot& next)
+link::pending_command link::take_first()
 {
-    if (count_ == slots_.size()) {
-        std::vector<slot> larger(2 * count_);
-        for (std::size_t i = 0; i < count_; ++i)
-            larger[i] = slot_at(i);
-        slots_ = std::move(larger);
-        first_ = 0;
-    }
-    slot_at(count_++) = next;
-    pending_ += next.asked_for;
-}
-
-link::slot link::take_first()
-{
-    const auto first = slot_at(0);
-    first_ = (first_ + 1) & (slots_.size() - 1);
-    --count_;
-    pending_ -= first.asked_for;
+    pending_command first(std::move(pending_.front()));
+    pending_.pop_front();
+    requests_ -= first.requests;
     return first;
 }
 
-// The waiting coroutine goes on at once, inside this call; it may ask again, and it may stop the link.
-void link::finish(slot& of, failure failed)
+// Resumes the waiting coroutine inside this call. It may send more commands, and it may stop the link.
+void link::complete(pending_command& command, failure failed)
 {
-    auto* const who = std::exchange(of.who, nullptr);
-    if (!who)
+    reply_handler handler;
+    handler.swap(command.handler);
+    if (!handler)
         return;
-    --waited_for_;
-    who->got_ = {failed, reader_.get()};
-    who->waiting_.resume();
+    --awaited_;
+    std::move(handler)(answer{failed, reader_.get()});
 }
 
 void link::on_turn_end()
 {
-    if (is_sending_ || !socket_.is_open() || unsent().empty())
-        return;
-    if (!send_some())
-        return end_sending();
-    if (!unsent().empty())
-        start(send_rest());
+    if (!is_sending_ && !has_send_failed_ && socket_.is_open() && !out_.empty())
+        send();
 }
 
-// What the kernel takes at once. False: the connection is broken.
-bool link::send_some()
+void link::send()
 {
-    auto& bytes = unsent();
-    std::string_view rest = bytes, nothing;
-    const bool sound = socket_.send_now(rest, nothing);
-    bytes.erase(0, bytes.size() - rest.size());
-    return sound;
-}
-
-void link::end_sending()
-{
-    if (tls_)
-        hear_last_words();
-    close("the connection broke while commands were sent");
-}
-
-task<void> link::send_rest()
-{
-    const auto keep = shared_from_this();
     is_sending_ = true;
-    while (socket_.is_open() && !unsent().empty()) {
-        const auto ready = co_await socket_.until_writable();
-        if (ready.error)
-            break;
-        if (!send_some()) {
-            end_sending();
-            break;
-        }
-    }
+    sending_.swap(out_);
+    auto sent = [keep = shared_from_this()](error_code error, std::size_t) { keep->on_sent(error); };
+    if (tls_)
+        asio::async_write(*tls_, asio::buffer(sending_), std::move(sent));
+    else
+        asio::async_write(socket_, asio::buffer(sending_), std::move(sent));
+}
+
+// An error does not close the connection: what the server sent before it closed, such as a TLS alert that says why, is
+// still to be read. Reading ends soon after it.
+void link::on_sent(error_code error)
+{
     is_sending_ = false;
+    sending_.clear();
+    has_send_failed_ = static_cast<bool>(error);
+    if (!error && !out_.empty())
+        send_soon();
+    sent_.notify();
 }
 
 // ---- replies
@@ -185,41 +155,60 @@ task<void> link::send_rest()
 task<void> link::read_replies()
 {
     for (;;) {
-        const auto got = co_await socket_.read_some(in_.data(), in_.size());
+        io_result got;
+        if (tls_) {
+            const auto [error, bytes] = co_await tls_->async_read_some(asio::buffer(in_), as_result);
+            got = {error, bytes};
+        } else {
+            const auto [error, bytes] = co_await socket_.async_read_some(asio::buffer(in_), as_result);
+            got = {error, bytes};
+        }
         if (got.error) {
-            if (why_.empty())
-                why_ = got.error == asio::error::eof ? "the server closed the connection" : got.error.message();
+            note_end(got.error);
             co_return;
         }
-        const std::string_view bytes(in_.data(), got.bytes);
-        const bool sound = tls_ ? receive_encrypted(bytes) : receive(bytes);
-        if (!sound)
+        if (!socket_.is_open() || !receive({in_.data(), got.bytes}))
             co_return;
     }
 }
 
+void link::note_end(error_code error)
+{
+    if (!why_.empty())
+        return;
+    if (is_tls_error(error))
+        why_ = describe_tls_error(error);
+    else if (has_send_failed_)
+        why_ = "the connection broke while commands were sent";
+    else if (error == asio::error::eof || error == asio::ssl::error::stream_truncated)
+        why_ = "the server closed the connection";
+    else
+        why_ = error.message();
+}
+
+// Returns false when the connection is over; why_ says why.
 bool link::receive(std::string_view bytes)
 {
-    last_heard_ = reactor_.turn_began();
+    last_received_ = loop_.turn_began();
     reader_->feed(bytes);
     while (reader_->next()) {
         if (const auto said = reader_->current(); is_message(said)) {
-            hear_(said[2].text());
+            on_message_(said[2].text());
             if (!socket_.is_open())
                 return false;
             continue;
         }
-        if (count_ == 0) {
+        if (pending_.empty()) {
             why_ = "a reply came that nobody asked for";
             return false;
         }
-        auto answered = take_first();
-        if (!answered.who) {
-            seen_.late_replies += answered.asked_for;
+        auto command = take_first();
+        if (!command.handler) {
+            seen_.late_replies += command.requests;
             continue;
         }
         timeouts_ = 0;
-        finish(answered, failure::none);
+        complete(command, failure::none);
         if (!socket_.is_open())
             return false;
     }
@@ -230,7 +219,7 @@ bool link::receive(std::string_view bytes)
     return true;
 }
 
-// What was published on the channel: no command's reply looks like it.
+// Whether this was published on the channel. No command's reply looks like it.
 bool link::is_message(const reply& said) const
 {
     return !channel_.empty() && said.size() == 3 && said[0].text() == "message" && said[1].text() == channel_;
@@ -238,77 +227,78 @@ bool link::is_message(const reply& said) const
 
 void link::fail_all()
 {
-    const auto left = count_;
+    const auto left = pending_.size();
     for (std::size_t i = 0; i < left; ++i) {
         auto lost = take_first();
-        finish(lost, failure::broken);
+        complete(lost, failure::broken);
     }
     out_.clear();
-    if (tls_)
-        tls_->outgoing().clear();
 }
 
 void link::close(std::string_view why)
 {
     if (why_.empty())
         why_ = why;
-    socket_.close();
+    close_socket();
+}
+
+// Ends every operation of the socket, also those that begin later.
+void link::close_socket()
+{
+    error_code ignored; // the descriptor is released in any case
+    socket_.close(ignored);
 }
 
 // ---- time
 
-// The nearest deadline; when nobody waits for what is owed, the end of the server's silence.
-steady_time link::next_alarm()
+// The next deadline, or the end of the longest silence.
+steady_time link::next_alarm() const
 {
-    auto nearest = std::max(last_heard_, slot_at(0).sent) + longest_silence;
-    for (std::size_t i = 0; i < count_; ++i) {
-        if (const auto& each = slot_at(i); each.who)
-            nearest = std::min(nearest, each.deadline);
+    auto next = std::max(last_received_, pending_.front().sent) + longest_silence;
+    for (const auto& each : pending_) {
+        if (each.handler)
+            next = std::min(next, each.deadline);
     }
-    return nearest;
+    return next;
 }
 
-// One timer for all commands. It is not touched when replies come, so a busy link sets it once in the time of a
-// command.
-task<void> link::keep_time()
+// One timer for all commands. It is left alone when replies come, so a busy link sets it once per timeout.
+task<void> link::watch_deadlines([[maybe_unused]] std::shared_ptr<link> keep)
 {
-    const auto keep = shared_from_this();
-    is_keeping_time_ = true;
-    while (count_ > 0 && state_ != state::stopped) {
+    while (!pending_.empty() && state_ != state::stopped) {
         alarm_.expires_at(next_alarm());
-        co_await until_expired(alarm_);
-        sweep(reactor_.turn_began());
+        co_await alarm_.async_wait(as_result);
+        sweep(std::chrono::steady_clock::now());
     }
-    is_keeping_time_ = false;
+    is_watching_deadlines_ = false;
 }
 
 void link::sweep(steady_time now)
 {
-    for (std::size_t i = 0; waited_for_ > 0 && i < count_; ++i) {
-        auto& each = slot_at(i);
-        if (!each.who || each.deadline > now)
+    for (std::size_t i = 0; awaited_ > 0 && i < pending_.size(); ++i) {
+        auto& each = pending_[i];
+        if (!each.handler || each.deadline > now)
             continue;
-        seen_.timeouts += each.asked_for;
-        timeouts_ += each.asked_for;
-        finish(each, failure::timeout);
+        seen_.timeouts += each.requests;
+        timeouts_ += each.requests;
+        complete(each, failure::timeout);
     }
     if (timeouts_ >= options_.failures_to_rest && state_ == state::ready) {
         why_ = "it does not answer in time";
         become(state::resting);
-        start(probe());
+        spawn(loop_.get_executor(), probe(shared_from_this()));
     }
-    if (count_ > 0 && std::max(last_heard_, slot_at(0).sent) + longest_silence <= now)
+    if (!pending_.empty() && std::max(last_received_, pending_.front().sent) + longest_silence <= now)
         close("it has not answered for a second");
 }
 
-task<void> link::probe()
+task<void> link::probe([[maybe_unused]] std::shared_ptr<link> keep)
 {
-    const auto keep = shared_from_this();
     while (state_ == state::resting) {
         co_await pause(spread(options_.probe_interval));
         if (state_ != state::resting)
             co_return;
-        const auto got = co_await ask_anyway("*1\r\n$4\r\nPING\r\n");
+        const auto got = co_await ask_always("*1\r\n$4\r\nPING\r\n");
         if (got.failed != failure::none || got.said().is_error() || state_ != state::resting)
             continue;
         why_.clear();

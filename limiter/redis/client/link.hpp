@@ -1,22 +1,26 @@
-// One server of Redis and one worker's connection to it: made again whenever it breaks, pipelined, every command with a
-// deadline. Commands of one turn of the event loop leave in one write. Replies come in the order of the commands; one
-// whose time is over keeps its place, and its reply is dropped when it comes, so that no answer ever reaches the wrong
-// question (M1).
+// One connection of a worker to a Redis server. It is made again whenever it breaks. Commands are pipelined, and each
+// has a deadline. The commands of one turn of the event loop leave in one write. Replies come in the order of the
+// commands; a command that has timed out keeps its place in that order, so that its late reply is dropped and never
+// taken for the reply to another command (M1).
 #pragma once
 
+#include "limiter/io/event.hpp"
+#include "limiter/io/event_loop.hpp"
 #include "limiter/io/name_resolver.hpp"
-#include "limiter/io/reactor.hpp"
-#include "limiter/io/task.hpp"
-#include "limiter/io/tls_client.hpp"
+#include "limiter/io/tls_context.hpp"
+#include "limiter/io/tls_stream.hpp"
 #include "limiter/redis/client/reply.hpp"
+
+#include <boost/asio/any_completion_handler.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <sys/socket.h>
 #include <vector>
 
 namespace headgate::limiter::redis {
@@ -25,7 +29,7 @@ struct link_options
 {
     std::string host; // a name or an address
     std::uint16_t port = 6379;
-    std::string socket; // not empty: a Unix socket instead
+    std::string socket; // path of a Unix socket, instead of host and port; empty: none
 
     std::shared_ptr<const tls_context> tls; // null: plain text
     std::string tls_name;                   // what the server's certificate must be for; empty: the host
@@ -37,18 +41,18 @@ struct link_options
 
     std::chrono::microseconds timeout{20'000};            // of a command
     std::chrono::microseconds connect_timeout{1'000'000}; // of a connection, with its TLS handshake
-    unsigned failures_to_rest = 5;                        // timeouts in a row before the server is left alone
-    std::chrono::microseconds probe_interval{1'000'000};
-    std::size_t most_pending = 10'000; // who wait for a reply; more are refused at once
+    unsigned failures_to_rest = 5;                        // consecutive timeouts before the state `resting`
+    std::chrono::microseconds probe_interval{1'000'000};  // while resting
+    std::size_t most_pending = 10'000;                    // requests that wait for a reply; more are refused at once
 };
 
 enum class failure : std::uint8_t
 {
     none,
     timeout,     // no reply in time
-    unreachable, // not connected, or left alone for now: nothing was sent
+    unreachable, // not connected, or resting: the command was not sent
     broken,      // the connection ended before the reply: whether the command was run is not known
-    overloaded   // too many wait already: nothing was sent
+    overloaded   // too many requests wait already: the command was not sent
 };
 std::string_view name_of(failure f);
 
@@ -60,7 +64,7 @@ public:
         connecting,
         waiting, // the last attempt failed; another one follows
         ready,
-        resting, // connected, but it does not answer in time: a probe alone asks it
+        resting, // connected, but it does not answer in time: only a probe is sent
         stopped
     };
     struct counters
@@ -68,18 +72,42 @@ public:
         std::uint64_t connected = 0, failed_attempts = 0, broken = 0, timeouts = 0, late_replies = 0, rests = 0;
         void add(const counters& more);
     };
-    // Told of each change, with a reason in words for the log.
+    // Called on every change of state, with a reason for the log.
     using listener = std::function<void(state now, std::string_view why)>;
+    struct answer
+    {
+        failure failed = failure::none;
+        const reply_reader* reader = nullptr;
+        reply said() const { return reader->current(); }
+    };
 
-    // Made by std::make_shared: what it has under way keeps it.
-    link(reactor& in, name_resolver& names, link_options options, listener told = {});
+private:
+    using reply_handler = asio::any_completion_handler<void(answer)>;
+
+    // The handler is kept with the command and called once: with the reply, at the deadline, or when the connection
+    // ends. A refused command is answered at once.
+    auto wait_for_reply(failure refused, steady_time deadline, std::size_t requests)
+    {
+        return asio::async_initiate<const asio::deferred_t, void(answer)>(
+            [this, refused, deadline, requests](auto handler) {
+                if (refused == failure::none)
+                    enqueue(reply_handler(std::move(handler)), deadline, requests);
+                else
+                    std::move(handler)(answer{refused, nullptr});
+            },
+            asio::deferred);
+    }
+
+public:
+    // REQUIRES: made by std::make_shared, because its operations share ownership. The loop and the resolver outlive it.
+    link(event_loop& loop, name_resolver& names, link_options options, listener on_change = {});
     ~link();
 
-    // Before begin(): each connection subscribes to the channel, and `hear` gets what is published there. Only PING can
-    // be asked over such a link.
-    void subscribe(std::string channel, std::function<void(std::string_view message)> hear);
+    // Makes each connection subscribe to the channel; `on_message` gets what is published there. Only PING may be sent
+    // over such a link. REQUIRES: begin() was not called yet.
+    void subscribe(std::string channel, std::function<void(std::string_view message)> on_message);
     void begin();
-    // Whoever waits is told soon; the connection is closed.
+    // Closes the connection. Pending commands end soon with `broken`.
     void stop();
 
     state now() const { return state_; }
@@ -87,146 +115,119 @@ public:
     const counters& seen() const { return seen_; }
     const link_options& options() const { return options_; }
 
-    struct answer
-    {
-        failure failed = failure::none;
-        const reply_reader* reader = nullptr;
-        reply said() const { return reader->current(); }
-    };
-    // co_await link.ask(began, [&](std::string& out) { append_command(out, ...); }): `write` appends one command. It
-    // has the time of a command from `began` on, when what it belongs to began. The reply is valid until the next
-    // suspension. `asking`: ASKING goes before it, for a slot on its way to this node of a cluster. `asked_for`: how
-    // many wait for what the command will say.
+    // const auto got = co_await link.ask(began, [&](std::string& out) { append_command(out, ...); });
+    // `write` appends one command, which is sent at the end of the turn. Its deadline counts from `began`. The
+    // coroutine is resumed inside the link's reading, so the reply is valid until its next suspension. `asking`: ASKING
+    // goes before the command (a slot that is migrating to this node). `requests`: how many requests the command
+    // serves.
     template <class Write>
-    auto ask(steady_time began, Write&& write, bool asking = false, std::size_t asked_for = 1)
+    auto ask(steady_time began, Write&& write, bool asking = false, std::size_t requests = 1)
     {
         const auto refused = why_not_now();
         if (refused == failure::none) {
             if (asking)
-                say_asking();
+                append_asking();
             write(out_);
         }
-        return question(*this, refused, began + options_.timeout, asked_for);
+        return wait_for_reply(refused, began + options_.timeout, requests);
     }
-    // For who calls scripts over it: how many calls so far, and the last of them that carried a script's text.
+    // For callers of scripts: how many calls were sent, and the number of the last one that carried a script's text.
     struct script_calls
     {
-        std::uint64_t asked = 0, last_text = 0;
+        std::uint64_t sent = 0, last_text = 0;
     };
     script_calls& calls() { return calls_; }
-    reactor& loop() const { return reactor_; }
-    // At the end of the turn, if there is anything then.
-    void send_soon() { reactor_.at_turn_end(*this); }
-    steady_time turn_began() const { return reactor_.turn_began(); }
+    event_loop& loop() const { return loop_; }
+    // Sends, at the end of the turn, the commands that were appended by then.
+    void send_soon() { loop_.at_turn_end(*this); }
+    steady_time turn_began() const { return loop_.turn_began(); }
 
 private:
-    // Lives in the frame of who waits.
-    class question
+    struct pending_command
     {
-    public:
-        question(link& to, failure refused, steady_time deadline, std::size_t asked_for = 1)
-            : to_(to), got_{refused}, deadline_(deadline), asked_for_(asked_for)
-        {}
-        bool await_ready() const noexcept { return got_.failed != failure::none; }
-        void await_suspend(std::coroutine_handle<> waiting)
-        {
-            waiting_ = waiting;
-            to_.enqueue(*this);
-        }
-        answer await_resume() const noexcept { return got_; }
-
-    private:
-        friend class link;
-        link& to_;
-        answer got_;
-        steady_time deadline_;
-        std::size_t asked_for_;
-        std::coroutine_handle<> waiting_;
-    };
-    struct slot
-    {
-        question* who = nullptr; // null: its time is over
+        reply_handler handler; // empty: nothing waits for the reply, which is dropped
         steady_time sent{}, deadline{};
-        std::size_t asked_for = 1; // how many waited for it at first; 0: nobody
+        std::size_t requests = 1; // that it serves; 0: ASKING
     };
 
     failure why_not_now() const;
-    question ask_anyway(std::string_view command);
-    void say_asking();
-    void enqueue(question& who);
-    void enqueue(const slot& next);
-    slot& slot_at(std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
-    slot take_first();
-    void finish(slot& of, failure failed);
+    auto ask_always(std::string_view command) // in any state: to log in and to probe
+    {
+        out_ += command;
+        const auto allowed = state_ == state::resting ? options_.timeout : options_.connect_timeout;
+        return wait_for_reply(failure::none, loop_.turn_began() + allowed, 1);
+    }
+    void append_asking();
+    void enqueue(reply_handler handler, steady_time deadline, std::size_t requests);
+    pending_command take_first();
+    void complete(pending_command& command, failure failed);
 
     void on_turn_end() override;
-    std::string& unsent() { return tls_ ? encrypted() : out_; }
-    bool send_some();
-    void end_sending();
-    task<void> send_rest();
+    void send();
+    void on_sent(error_code error);
 
     task<void> read_replies();
+    void note_end(error_code error);
     bool receive(std::string_view bytes);
     bool is_message(const reply& said) const;
     void fail_all();
     void close(std::string_view why);
+    void close_socket();
 
-    // How it comes by its connection (link_connection.cpp).
-    task<void> run();
+    // Connecting (link_connection.cpp).
+    using endpoint = asio::generic::stream_protocol::endpoint;
+    task<void> run(std::shared_ptr<link> keep);
     task<bool> connect();
-    task<bool> reach(int family, const sockaddr* to, socklen_t size);
-    task<bool> connect_to(int family, const sockaddr* to, socklen_t size);
+    task<name_resolver::answer> look_up();
+    task<bool> reach(endpoint to);
+    task<bool> connect_to(endpoint to);
+    task<bool> shake_hands();
     void limit_time(steady_time until);
-    task<void> end_attempt(std::uint64_t mine);
     void lift_limit();
-    task<void> log_in();
-    task<bool> is_accepted(std::string command, std::string what);
+    task<void> log_in(std::shared_ptr<link> keep);
+    task<bool> is_accepted(std::string command, std::string name);
     task<void> pause(std::chrono::microseconds time);
     std::chrono::microseconds backoff();
     std::chrono::microseconds spread(std::chrono::microseconds time);
 
-    // With TLS (link_tls.cpp).
-    task<bool> shake_hands(steady_time until);
-    task<bool> exchange_hellos();
-    task<bool> send_hello();
-    std::string& encrypted();
-    bool receive_encrypted(std::string_view bytes);
-    void hear_last_words();
-
-    steady_time next_alarm();
-    task<void> keep_time();
+    steady_time next_alarm() const;
+    task<void> watch_deadlines(std::shared_ptr<link> keep);
     void sweep(steady_time now);
-    task<void> probe();
+    task<void> probe(std::shared_ptr<link> keep);
     void become(state next);
 
-    reactor& reactor_;
+    event_loop& loop_;
     name_resolver& names_;
     const link_options options_;
-    listener told_;
+    listener on_change_;
     std::string channel_; // subscribed to; empty: none
-    std::function<void(std::string_view message)> hear_;
+    std::function<void(std::string_view message)> on_message_;
 
-    tcp_socket socket_;
-    std::unique_ptr<tls_session> tls_;     // of this connection, when it has one
+    stream_socket socket_;
+    std::unique_ptr<tls_stream> tls_;      // of this connection; null: plain text
     std::unique_ptr<reply_reader> reader_; // of this connection
     std::vector<char> in_;
-    std::string out_; // commands, from the first byte that has not left
+    std::string out_;     // commands that are not being sent yet
+    std::string sending_; // commands of the write that is under way
     bool is_sending_ = false;
+    bool has_send_failed_ = false; // on this connection
+    event sent_;                   // is_sending_ has become false
 
-    std::vector<slot> slots_;           // a ring of the commands without a reply; its size is a power of two
-    std::size_t first_ = 0, count_ = 0; // of slots_
-    std::size_t waited_for_ = 0;        // how many of them somebody waits for
-    std::size_t pending_ = 0;           // of asked_for, the sum
-    steady_time last_heard_{};
+    std::deque<pending_command> pending_; // commands without a reply, in their order
+    std::size_t awaited_ = 0;             // of pending_, those with a handler
+    std::size_t requests_ = 0;            // of pending_, the sum
+    steady_time last_received_{};
 
-    steady_timer alarm_; // for the oldest command
-    bool is_keeping_time_ = false;
-    steady_timer pause_;           // between attempts, or between probes
-    unsigned failed_attempts_ = 0; // in a row
-    std::size_t timeouts_ = 0;     // in a row
+    steady_timer alarm_; // for the next deadline of pending_
+    bool is_watching_deadlines_ = false;
+    steady_timer pause_;           // between attempts or probes; limits the time of an attempt
+    unsigned failed_attempts_ = 0; // consecutive
+    std::size_t timeouts_ = 0;     // consecutive
     state state_ = state::connecting;
-    std::uint64_t attempt_ = 0; // which one is under way, so that a timer of an earlier one is known
-    bool is_late_ = false;      // it has run out of time
+    std::uint64_t attempt_ = 0; // numbers the attempts, so that the time limit of a former one does nothing
+    bool is_late_ = false;      // this attempt has run out of time
+    event looked_up_;
+    std::optional<name_resolver::answer> addresses_; // of the lookup that is under way
     std::string why_;
     counters seen_;
     script_calls calls_;

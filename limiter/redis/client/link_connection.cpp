@@ -1,17 +1,15 @@
-// How a link comes by its connection: a name looked up, a socket connected, the user logged in; and again after a pause
-// whenever it breaks.
+// How a link gets its connection: look the name up, connect, shake hands in TLS, log in; and again, after a pause,
+// whenever the connection breaks.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/client/error_class.hpp"
 #include "limiter/redis/client/link.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <netinet/tcp.h>
+#include <fcntl.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 namespace headgate::limiter::redis {
 
@@ -21,152 +19,147 @@ using std::chrono::microseconds;
 
 constexpr microseconds first_pause{20'000}, longest_pause{1'000'000};
 
-// One lookup, awaited.
-struct lookup
-{
-    name_resolver& names;
-    reactor& in;
-    const std::string& host;
-    name_resolver::answer found;
-
-    bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> waiting)
-    {
-        names.ask(host, [this, waiting](name_resolver::answer said) {
-            in.post([this, waiting, said = std::move(said)]() mutable {
-                found = std::move(said);
-                waiting.resume();
-            });
-        });
-    }
-    name_resolver::answer await_resume() { return std::move(found); }
-};
-
-std::string words_of(int error) { return boost::system::system_category().message(error); }
-
 } // namespace
 
-task<void> link::run()
+task<void> link::run([[maybe_unused]] std::shared_ptr<link> keep)
 {
-    const auto keep = shared_from_this();
     while (state_ != state::stopped) {
         why_.clear();
-        const bool made = co_await connect();
-        if (made) {
+        const bool is_connected = co_await connect();
+        if (is_connected) {
             reader_ = std::make_unique<reply_reader>();
-            start(log_in());
+            has_send_failed_ = false;
+            spawn(loop_.get_executor(), log_in(keep));
             co_await read_replies();
         }
-        socket_.close();
-        const bool stood = state_ == state::ready || state_ == state::resting;
-        seen_.broken += stood ? 1 : 0;
-        seen_.failed_attempts += stood ? 0 : 1;
+        close_socket();
+        const bool was_ready = state_ == state::ready || state_ == state::resting;
+        seen_.broken += was_ready ? 1 : 0;
+        seen_.failed_attempts += was_ready ? 0 : 1;
         if (state_ == state::stopped)
             break;
-        become(stood ? state::connecting : state::waiting);
+        become(was_ready ? state::connecting : state::waiting);
         fail_all();
-        failed_attempts_ = stood ? 0 : failed_attempts_ + 1;
+        failed_attempts_ = was_ready ? 0 : failed_attempts_ + 1;
+        while (is_sending_) // not for long: the socket is closed
+            co_await sent_.wait();
         if (state_ != state::stopped)
             co_await pause(backoff());
     }
     fail_all();
 }
 
+// Returns false when there is no connection; why_ says why.
 task<bool> link::connect()
 {
     if (!options_.socket.empty()) {
-        sockaddr_un to{};
-        to.sun_family = AF_UNIX;
-        if (options_.socket.size() >= sizeof to.sun_path) {
+        if (options_.socket.size() >= sizeof sockaddr_un::sun_path) {
             why_ = "the path of the socket is too long";
             co_return false;
         }
-        std::memcpy(to.sun_path, options_.socket.data(), options_.socket.size());
-        const bool made = co_await reach(AF_UNIX, reinterpret_cast<const sockaddr*>(&to), sizeof to);
-        co_return made;
+        const endpoint to(asio::local::stream_protocol::endpoint(options_.socket));
+        co_return co_await reach(to);
     }
-    error_code not_literal;
-    std::vector<asio::ip::address> addresses{asio::ip::make_address(options_.host, not_literal)};
-    if (not_literal) {
-        lookup asked{names_, reactor_, options_.host, {}}; // named: GCC 12 destroys an aggregate temporary twice
-        auto found = co_await asked;
-        if (found.addresses.empty())
+    error_code not_an_address;
+    std::vector<asio::ip::address> addresses{asio::ip::make_address(options_.host, not_an_address)};
+    if (not_an_address) {
+        auto found = co_await look_up();
+        if (found.addresses.empty() && state_ != state::stopped)
             why_ = "no address for " + options_.host + ": " + found.error;
         addresses = std::move(found.addresses);
     }
     for (const auto& address : addresses) {
-        const asio::ip::tcp::endpoint to(address, options_.port);
-        const bool made = co_await reach(to.protocol().family(), to.data(), static_cast<socklen_t>(to.size()));
-        if (made || state_ == state::stopped)
-            co_return made;
+        const endpoint to(asio::ip::tcp::endpoint(address, options_.port));
+        const bool is_connected = co_await reach(to);
+        if (is_connected || state_ == state::stopped)
+            co_return is_connected;
     }
     co_return false;
 }
 
-task<bool> link::reach(int family, const sockaddr* to, socklen_t size)
+// Ends early, without addresses, when the link is stopped.
+task<name_resolver::answer> link::look_up()
 {
-    const auto until = std::chrono::steady_clock::now() + options_.connect_timeout;
-    bool made = co_await connect_to(family, to, size);
-    if (made && options_.tls)
-        made = co_await shake_hands(until);
-    if (made)
-        why_.clear(); // what was wrong with another address
-    co_return made;
+    addresses_.reset();
+    names_.ask(options_.host, [on = loop_.get_executor(), weak = weak_from_this()](name_resolver::answer found) {
+        asio::post(on, [weak, found = std::move(found)]() mutable {
+            if (const auto self = weak.lock()) {
+                self->addresses_ = std::move(found);
+                self->looked_up_.notify();
+            }
+        });
+    });
+    while (!addresses_ && state_ != state::stopped)
+        co_await looked_up_.wait();
+    name_resolver::answer found;
+    if (addresses_)
+        found = std::move(*addresses_);
+    co_return found;
 }
 
-task<bool> link::connect_to(int family, const sockaddr* to, socklen_t size)
+task<bool> link::reach(endpoint to)
 {
-    const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        why_ = words_of(errno);
-        co_return false;
-    }
-    const int on = 1;
-    if (family != AF_UNIX)
-        ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    const bool made = ::connect(fd, to, size) == 0;
-    if (!made && errno != EINPROGRESS) {
-        why_ = words_of(errno);
-        ::close(fd);
-        co_return false;
-    }
-    socket_.close(); // of the address before
-    if (!socket_.adopt_connecting(fd)) {
-        why_ = words_of(errno);
-        co_return false;
-    }
-    if (made)
-        co_return true;
     limit_time(std::chrono::steady_clock::now() + options_.connect_timeout);
-    const auto done = co_await socket_.until_writable();
+    bool is_connected = co_await connect_to(to);
+    if (is_connected && options_.tls)
+        is_connected = co_await shake_hands();
     lift_limit();
-    int error = 0;
-    socklen_t error_size = sizeof error;
-    if (!done.error)
-        ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_size);
-    if (done.error || error != 0) {
-        why_ = is_late_ ? "no connection within the time allowed" : done.error ? done.error.message() : words_of(error);
-        co_return false;
-    }
-    co_return true;
+    if (is_connected)
+        why_.clear(); // of another address
+    co_return is_connected;
 }
 
-// What waits for the socket goes on then, and is_late_ says why.
+task<bool> link::connect_to(endpoint to)
+{
+    close_socket(); // of another address
+    tls_.reset();
+    error_code failed;
+    socket_.open(to.protocol(), failed);
+    if (failed) {
+        why_ = failed.message();
+        co_return false;
+    }
+    ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
+    if (to.protocol().family() != AF_UNIX)
+        socket_.set_option(asio::ip::tcp::no_delay(true), failed);
+    const auto [error] = co_await socket_.async_connect(to, as_result);
+    if (state_ == state::stopped)
+        co_return false;
+    if (!error && !is_late_)
+        co_return true;
+    why_ = is_late_ ? "no connection within the time allowed" : error.message();
+    co_return false;
+}
+
+task<bool> link::shake_hands()
+{
+    const auto name = options_.tls_name.empty() ? options_.host : options_.tls_name;
+    tls_ = std::make_unique<tls_stream>(socket_, options_.tls->get());
+    if (!expect_name(*tls_, name)) {
+        why_ = "\"" + name + "\" is no name that the server's certificate could be for";
+        co_return false;
+    }
+    const auto [error] = co_await tls_->async_handshake(asio::ssl::stream_base::client, as_result);
+    if (state_ == state::stopped)
+        co_return false;
+    if (!error && !is_late_)
+        co_return true;
+    why_ = is_late_ ? "no TLS handshake within the time allowed; does the server speak TLS there?"
+                    : describe_handshake_error(*tls_, name, error);
+    co_return false;
+}
+
+// Closes the socket at that time, unless the limit was lifted.
 void link::limit_time(steady_time until)
 {
     is_late_ = false;
     pause_.expires_at(until);
-    start(end_attempt(++attempt_));
-}
-
-task<void> link::end_attempt(std::uint64_t mine)
-{
-    const auto keep = shared_from_this();
-    const auto woken = co_await until_expired(pause_);
-    if (woken.error || attempt_ != mine)
-        co_return;
-    is_late_ = true;
-    socket_.cancel();
+    pause_.async_wait([keep = shared_from_this(), mine = ++attempt_](error_code error) {
+        if (error || keep->attempt_ != mine)
+            return;
+        keep->is_late_ = true;
+        keep->close_socket();
+    });
 }
 
 void link::lift_limit()
@@ -175,24 +168,23 @@ void link::lift_limit()
     pause_.cancel();
 }
 
-// False: why_ says what the server has against it, and the connection is closed.
-task<bool> link::is_accepted(std::string command, std::string what)
+// Returns false when the server refuses the command; why_ says why, and the connection is closed.
+task<bool> link::is_accepted(std::string command, std::string name)
 {
-    const auto got = co_await ask_anyway(command);
+    const auto got = co_await ask_always(command);
     if (got.failed == failure::none && !got.said().is_error())
         co_return true;
     if (got.failed != failure::none)
-        close("no reply to " + what);
+        close("no reply to " + name);
     else if (classify(got.said().text()) == error_class::unauthorized)
         close("the user or the password is wrong: " + std::string(got.said().text()));
     else
-        close(what + ": " + std::string(got.said().text()));
+        close(name + ": " + std::string(got.said().text()));
     co_return false;
 }
 
-task<void> link::log_in()
+task<void> link::log_in([[maybe_unused]] std::shared_ptr<link> keep)
 {
-    const auto keep = shared_from_this();
     std::string command;
     bool accepted = true;
     if (!options_.password.empty()) {
@@ -228,7 +220,7 @@ task<void> link::log_in()
 task<void> link::pause(microseconds time)
 {
     pause_.expires_after(time);
-    co_await until_expired(pause_);
+    co_await pause_.async_wait(as_result);
 }
 
 microseconds link::backoff()
@@ -236,7 +228,7 @@ microseconds link::backoff()
     return spread(std::min(first_pause * (1 << std::min(failed_attempts_, 10u)), longest_pause));
 }
 
-// A quarter more or less, so that many workers do not knock at once.
+// Adds or takes away up to a quarter, so that many workers do not connect at the same moment.
 microseconds link::spread(microseconds time)
 {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;

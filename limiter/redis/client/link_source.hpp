@@ -1,5 +1,5 @@
-// Where a store gets the links it asks over: one server's, that of whoever is the master now, or those of a cluster's
-// masters, each of which has a part of the keys.
+// Where a store gets its links from: one server, the master that Sentinel names, or the masters of a cluster, each of
+// which has a part of the keys.
 #pragma once
 
 #include "limiter/redis/client/error_class.hpp"
@@ -12,11 +12,11 @@
 
 namespace headgate::limiter::redis {
 
-// Whom to ask about a key, until the next suspension: after it, the link may be gone.
+// The link to the server that has a key. Valid until the next suspension: after it, the link may be gone.
 struct route
 {
     link* to = nullptr;
-    std::uint64_t number = 0; // another for each link that there has been
+    std::uint64_t number = 0; // a new one for each link that is made
     bool asking = false;      // ASKING goes directly before the command
 };
 
@@ -25,25 +25,25 @@ class link_source
 public:
     virtual ~link_source() = default;
 
-    // Keys are on several servers, by their slot. Otherwise every slot is on the same one, and nobody need know it.
+    // Whether keys are on several servers, by their slot. Otherwise the slot of a key does not matter.
     bool spreads_keys() const { return spreads_keys_; }
 
     virtual void begin() = 0;
     virtual void stop() = 0;
-    // ready with a reason why(): only some keys can be asked about.
+    // ready with a reason why(): only some servers are.
     virtual link::state now() const = 0;
     virtual const std::string& why() const = 0; // it is not ready
 
-    // Always somebody, who may be unreachable.
+    // Never null; the link may be unreachable.
     virtual route route_to(std::uint16_t slot) = 0;
-    // Whom `way` led to has refused the command and run nothing. True: ask again, by `way` as it is now. Waits for
-    // that until `deadline` at the most.
+    // The server of `way` has refused the command with `error` and run nothing. Returns whether to repeat the command,
+    // over `way` as it is then. Waits for another server until `deadline` at most.
     virtual task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) = 0;
-    // All that have keys.
+    // Links to all servers that have keys.
     virtual std::vector<std::shared_ptr<link>> servers() const = 0;
-    // Of all links so far.
+    // The sum over all links so far.
     virtual link::counters seen() const = 0;
-    // At once when it is stopped, or where nobody has to.
+    // Waits, or returns at once when the source is stopped or has a single server.
     virtual task<void> pause(std::chrono::microseconds) { co_return; }
 
 protected:
@@ -53,13 +53,13 @@ private:
     const bool spreads_keys_;
 };
 
-// What a server says that is not, or not now, a master that takes writes. Nothing was run.
+// Whether a server says that it is not, or not now, a master that takes writes. It has run nothing.
 inline bool is_wrong_server(error_class said)
 {
     return said == error_class::read_only || said == error_class::master_down || said == error_class::loading;
 }
 
-// One server, whatever it says.
+// A single server, whatever it answers.
 class single_link final : public link_source
 {
 public:

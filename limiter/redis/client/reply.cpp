@@ -16,7 +16,7 @@ struct reply_builder
     static void* add(const redisReadTask* task, reply_reader::node made)
     {
         auto& in = reader_of(task);
-        made.parent = task->parent ? index_of(task->parent->obj) : reply_reader::nobody;
+        made.parent = task->parent ? index_of(task->parent->obj) : reply_reader::no_parent;
         in.nodes_.push_back(made);
         return reinterpret_cast<void*>( // NOLINT(performance-no-int-to-ptr): a number is all it is
             static_cast<std::uintptr_t>(in.nodes_.size()));

@@ -1,4 +1,4 @@
-// What Redis says, read by hiredis's reader into memory that is used again: no allocation a reply once it is warm.
+// Replies of Redis, read by hiredis's reader into memory that is used again: no allocation per reply once it is warm.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ private:
 class reply_reader
 {
 public:
-    // A reply that grows beyond this is none of ours.
+    // Larger replies are refused.
     static constexpr std::size_t most_bytes = std::size_t{4} << 20;
 
     reply_reader();
@@ -61,21 +61,21 @@ public:
     // Whether a whole reply is there; it is in `current`.
     bool next();
     reply current() const { return {*this, 0}; }
-    // What came is not Redis's protocol, or too large: nothing after it can be trusted.
+    // Whether something came that is not Redis's protocol, or too large. Nothing after it can be trusted.
     bool is_broken() const { return broken_; }
     std::string_view why_broken() const { return why_; }
 
 private:
     friend class reply;
     friend struct reply_builder;
-    static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+    static constexpr std::size_t no_parent = static_cast<std::size_t>(-1);
 
     struct node
     {
         reply::kind kind = reply::kind::nil;
         long long number = 0;           // of an array: how many items
         std::size_t from = 0, size = 0; // in bytes_
-        std::size_t parent = nobody;
+        std::size_t parent = no_parent;
     };
 
     void break_off(std::string_view why);

@@ -10,10 +10,11 @@ namespace headgate::limiter::redis {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr std::string_view channel = "+switch-master";
-constexpr milliseconds first_pause{25}, longest_pause{250}; // between rounds that found nobody
-constexpr milliseconds suspicion_rest{100}; // what a server says is not looked into more often, however many ask it
+constexpr milliseconds first_pause{25}, longest_pause{250}; // between rounds that found no master
+constexpr milliseconds suspicion_rest{100};                 // between rounds that error replies cause
 
 task<void> ping(std::shared_ptr<link> to)
 {
@@ -23,24 +24,25 @@ task<void> ping(std::shared_ptr<link> to)
 
 } // namespace
 
-sentinel_master::sentinel_master(reactor& in, name_resolver& names, sentinel_options options, link::listener told)
-    : reactor_(in), names_(names), options_(std::move(options)), told_(std::move(told)),
-      current_(std::make_shared<link>(in, names, options_.server)), // never begun: nobody is there yet
-      wake_(in)
+sentinel_master::sentinel_master(event_loop& loop, name_resolver& names, sentinel_options options,
+                                 link::listener on_change)
+    : loop_(loop), names_(names), options_(std::move(options)), on_change_(std::move(on_change)),
+      current_(std::make_shared<link>(loop, names, options_.server)), // never begun: there is no master yet
+      wake_(loop.get_executor())
 {}
 
 void sentinel_master::begin()
 {
     for (std::size_t i = 0; i < options_.sentinels.size(); ++i) {
-        const auto told = [i, weak = weak_from_this()](link::state now, std::string_view why) {
+        const auto on_change = [i, weak = weak_from_this()](link::state now, std::string_view why) {
             if (const auto self = weak.lock())
                 self->on_sentinel(i, now, why);
         };
-        sentinels_.push_back({link_to(options_.sentinel, options_.sentinels[i], told), "not connected yet"});
+        sentinels_.push_back({link_to(options_.sentinel, options_.sentinels[i], on_change), "not connected yet"});
     }
     for (auto& each : sentinels_)
         each.to->begin();
-    start(watch());
+    spawn(loop_.get_executor(), watch(shared_from_this()));
 }
 
 void sentinel_master::stop()
@@ -64,19 +66,19 @@ void sentinel_master::become(link::state next, std::string_view why)
         return;
     state_ = next;
     why_ = why;
-    if (told_)
-        told_(next, why_);
+    if (on_change_)
+        on_change_(next, why_);
 }
 
-std::shared_ptr<link> sentinel_master::link_to(link_options options, const server_address& to, link::listener told)
+std::shared_ptr<link> sentinel_master::link_to(link_options options, const server_address& to, link::listener on_change)
 {
     options.host = to.host;
     options.port = to.port;
     options.socket.clear();
-    return std::make_shared<link>(reactor_, names_, std::move(options), std::move(told));
+    return std::make_shared<link>(loop_, names_, std::move(options), std::move(on_change));
 }
 
-// ---- what others say. Called from inside the links: nothing but flags and timers is touched here.
+// ---- news from the links. These functions are called by a link and must not destroy links: they set flags and timers.
 
 void sentinel_master::on_sentinel(std::size_t which, link::state now, std::string_view why)
 {
@@ -87,7 +89,7 @@ void sentinel_master::on_sentinel(std::size_t which, link::state now, std::strin
 
 void sentinel_master::on_server(std::uint64_t number, link::state now, std::string_view why)
 {
-    wake_.cancel(); // whoever tries it may go on
+    wake_.cancel(); // try_new_link may be waiting for it
     if (number != generation_ || is_stopped() || now == link::state::stopped)
         return;
     if (now != link::state::ready)
@@ -108,7 +110,7 @@ void sentinel_master::on_published(std::string_view message)
 void sentinel_master::suspect()
 {
     ++seen_.suspicions;
-    if (!is_seeking_ && reactor_.turn_began() - last_round_ >= suspicion_rest)
+    if (!is_seeking_ && loop_.turn_began() - last_round_ >= suspicion_rest)
         seek_soon();
 }
 
@@ -120,7 +122,7 @@ void sentinel_master::seek_soon()
     wake_.cancel();
 }
 
-// ---- who waits for another master
+// ---- waiting for another master
 
 task<bool> sentinel_master::reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline)
 {
@@ -132,15 +134,14 @@ task<bool> sentinel_master::reroute(route& way, std::uint16_t slot, std::string 
     co_return is_found;
 }
 
-// Waits while another link than the one of that generation is being looked for. True: there is one, and it is ready.
-
+// Waits while a link of another generation is being looked for. Returns whether there is one and it is ready.
 task<bool> sentinel_master::until_another(std::uint64_t than, steady_time deadline)
 {
     const auto keep = shared_from_this();
-    while (generation_ == than && is_seeking_ && !is_stopped() && reactor_.turn_began() < deadline) {
-        steady_timer until(reactor_, deadline);
+    while (generation_ == than && is_seeking_ && !is_stopped() && steady_clock::now() < deadline) {
+        steady_timer until(loop_.get_executor(), deadline);
         waiting_.push_back(&until);
-        co_await until_expired(until);
+        co_await until.async_wait(as_result);
         std::erase(waiting_, &until);
     }
     co_return generation_ != than && current_->now() == link::state::ready;
@@ -161,14 +162,13 @@ void sentinel_master::wake_all()
 
 // ---- the search
 
-task<void> sentinel_master::watch()
+task<void> sentinel_master::watch([[maybe_unused]] std::shared_ptr<sentinel_master> keep)
 {
-    const auto keep = shared_from_this();
     while (!is_stopped()) {
         is_due_ = false;
         is_seeking_ = true;
         const bool is_found = co_await seek();
-        last_round_ = reactor_.turn_began();
+        last_round_ = steady_clock::now();
         failed_rounds_ = is_found ? 0 : failed_rounds_ + 1;
         is_seeking_ = is_due_;
         wake_all();
@@ -182,19 +182,19 @@ task<void> sentinel_master::watch()
     }
 }
 
-// Until then, or until somebody cancels it.
+// Waits until then, or until wake_ is cancelled.
 task<void> sentinel_master::nap(steady_time until)
 {
     wake_.expires_at(until);
-    co_await until_expired(wake_);
+    co_await wake_.async_wait(as_result);
 }
 
-// One sentinel that answers is subscribed to. It is asked for a sign of life, or its silence would go unnoticed.
+// Keeps a subscription to one sentinel that answers. PING checks it: otherwise its silence would go unnoticed.
 void sentinel_master::keep_listening()
 {
     const auto now = announcer_ ? announcer_->now() : link::state::waiting;
     if (now == link::state::ready)
-        return start(ping(announcer_));
+        return spawn(loop_.get_executor(), ping(announcer_));
     if (now == link::state::connecting)
         return;
     for (std::size_t i = 1; i <= sentinels_.size(); ++i) {

@@ -1,11 +1,12 @@
-// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked; whom most of them name is
-// taken once it says itself that it is a master (ROLE). They are asked again when one of them announces a switch, when
-// the link breaks or rests, when the server answers what a master does not, and every second in any case. Another
-// master gets a new link; who waits on the old one is told `broken`.
+// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked. The server that most of
+// them name is used once it says itself that it is a master (ROLE). The sentinels are asked again when one of them
+// announces a switch, when the link breaks or rests, when the server answers as a master does not, and every second in
+// any case. A new master gets a new link; commands that are pending on the old one end with `broken`.
 //
 // A user of the servers needs the command ROLE; one of the sentinels SENTINEL, SUBSCRIBE and PING.
 #pragma once
 
+#include "limiter/io/event_loop.hpp"
 #include "limiter/redis/client/link_source.hpp"
 #include "limiter/redis/client/server_address.hpp"
 
@@ -17,13 +18,14 @@ namespace headgate::limiter::redis {
 struct sentinel_options
 {
     std::vector<server_address> sentinels;
-    std::string master;                             // their name for it
+    std::string master;                             // its name in Sentinel
     link_options sentinel;                          // login and times of the links to them
-    link_options server;                            // of the link to the master; what to call it is for Sentinel to say
-    std::chrono::milliseconds check_interval{1000}; // they are asked so often, whatever happens
+    link_options server;                            // of the link to the master; Sentinel says host and port
+    std::chrono::milliseconds check_interval{1000}; // between rounds
 };
 
-// "name old-host old-port new-host new-port": where the master of that name is now. Nothing: it is not about it.
+// Reads "name old-host old-port new-host new-port". Returns where the master of that name is now; nothing when the
+// message is about another one.
 std::optional<server_address> parse_switch(std::string_view message, std::string_view master);
 
 class sentinel_master final : public link_source, public std::enable_shared_from_this<sentinel_master>
@@ -34,8 +36,8 @@ public:
         std::uint64_t rounds = 0, switches = 0, announced = 0, suspicions = 0;
     };
 
-    // Made by std::make_shared: what it has under way keeps it.
-    sentinel_master(reactor& in, name_resolver& names, sentinel_options options, link::listener told = {});
+    // REQUIRES: made by std::make_shared, because its coroutines share ownership.
+    sentinel_master(event_loop& loop, name_resolver& names, sentinel_options options, link::listener on_change = {});
 
     void begin() override;
     void stop() override;
@@ -43,7 +45,7 @@ public:
     link::state now() const override { return state_; }
     const std::string& why() const override { return why_; }
     route route_to(std::uint16_t) override { return {current_.get(), generation_, false}; }
-    // A server that is not the master any more has run nothing: whoever is the master by then is asked instead.
+    // A server that is no master any more has run nothing: the command is repeated on the next master.
     task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) override;
     std::vector<std::shared_ptr<link>> servers() const override { return {current_}; }
     link::counters seen() const override;
@@ -60,7 +62,7 @@ private:
     };
 
     static std::string address_of(const link& to);
-    std::shared_ptr<link> link_to(link_options options, const server_address& to, link::listener told);
+    std::shared_ptr<link> link_to(link_options options, const server_address& to, link::listener on_change);
     void on_sentinel(std::size_t which, link::state now, std::string_view why);
     void on_server(std::uint64_t number, link::state now, std::string_view why);
     void on_published(std::string_view message);
@@ -69,7 +71,7 @@ private:
     void seek_soon();
     void wake_all();
 
-    task<void> watch();
+    task<void> watch(std::shared_ptr<sentinel_master> keep);
     task<void> nap(steady_time until);
     task<bool> seek();
     task<void> ask_sentinels(std::vector<candidate>& out);
@@ -82,17 +84,17 @@ private:
     void become(link::state next, std::string_view why);
     bool is_stopped() const { return state_ == link::state::stopped; }
 
-    reactor& reactor_;
+    event_loop& loop_;
     name_resolver& names_;
     const sentinel_options options_;
-    link::listener told_;
+    link::listener on_change_;
 
-    struct asked_sentinel
+    struct sentinel_link
     {
         std::shared_ptr<link> to;
         std::string why; // it is not ready
     };
-    std::vector<asked_sentinel> sentinels_;
+    std::vector<sentinel_link> sentinels_;
     std::shared_ptr<link> announcer_; // subscribed to one of them
     std::size_t announcing_ = 0;      // which one
     std::shared_ptr<link> current_;

@@ -1,4 +1,4 @@
-// One round of the search: the sentinels are asked, and whom they name is asked what it is.
+// One round of the search: ask the sentinels for the master, and ask the server that they name for its role.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/client/sentinel.hpp"
 
@@ -10,6 +10,7 @@ namespace headgate::limiter::redis {
 
 namespace {
 
+using std::chrono::steady_clock;
 bool is_at(const link& to, const server_address& at)
 {
     return to.options().host == at.host && to.options().port == at.port;
@@ -35,7 +36,7 @@ std::optional<server_address> parse_switch(std::string_view message, std::string
     return read_address(words[3], words[4]);
 }
 
-// One round. What a sentinel has just announced comes first: the others may not have heard of it yet.
+// A master that a sentinel has just announced comes first: the other sentinels may not know of it yet.
 task<bool> sentinel_master::seek()
 {
     ++seen_.rounds;
@@ -58,8 +59,8 @@ task<bool> sentinel_master::seek()
     co_return false;
 }
 
-// Whom most of those that answer name; several when there is no most. One alone may not have heard the news, or lead a
-// failover that another one will win: what is charged to its choice would be lost.
+// Collects the servers that most of the answering sentinels name; several when they are equal. A single sentinel may
+// not know of a failover yet, or lead one that another sentinel will win: charges on the server it names would be lost.
 task<void> sentinel_master::ask_sentinels(std::vector<candidate>& out)
 {
     std::string silent;
@@ -118,15 +119,15 @@ task<bool> sentinel_master::try_server(server_address at)
 task<bool> sentinel_master::try_new_link(server_address at)
 {
     const auto number = ++links_made_;
-    const auto told = [number, weak = weak_from_this()](link::state now, std::string_view why) {
+    const auto on_change = [number, weak = weak_from_this()](link::state now, std::string_view why) {
         if (const auto self = weak.lock())
             self->on_server(number, now, why);
     };
-    const auto server = link_to(options_.server, at, told);
+    const auto server = link_to(options_.server, at, on_change);
     tried_ = server;
     server->begin();
-    const auto deadline = reactor_.turn_began() + options_.server.connect_timeout;
-    while (server->now() == link::state::connecting && !announced_ && reactor_.turn_began() < deadline)
+    const auto deadline = loop_.turn_began() + options_.server.connect_timeout;
+    while (server->now() == link::state::connecting && !announced_ && steady_clock::now() < deadline)
         co_await nap(deadline);
     bool is_good = false;
     if (server->now() == link::state::ready)

@@ -54,7 +54,7 @@ std::uint16_t slot_of(std::string_view key)
     return static_cast<std::uint16_t>(crc % slot_count);
 }
 
-std::optional<redirection> parse_redirection(std::string_view error, std::string_view asked_host)
+std::optional<redirection> parse_redirection(std::string_view error, std::string_view answering_host)
 {
     if (error.starts_with('-'))
         error.remove_prefix(1);
@@ -73,39 +73,40 @@ std::optional<redirection> parse_redirection(std::string_view error, std::string
     const auto colon = to.rfind(':'); // an address of IPv6 has some of its own
     if (colon == to.npos || to.starts_with("?:"))
         return std::nullopt;
-    const auto address = read_address(colon == 0 ? asked_host : to.substr(0, colon), to.substr(colon + 1));
+    const auto address = read_address(colon == 0 ? answering_host : to.substr(0, colon), to.substr(colon + 1));
     if (!address)
         return std::nullopt;
     out.to = *address;
     return out;
 }
 
-std::optional<slot_map> slot_map::read(const reply& said, std::string_view asked_host)
+std::optional<slot_map> slot_map::read(const reply& said, std::string_view answering_host)
 {
     if (!said.is(reply::kind::array))
         return std::nullopt;
     std::optional<slot_map> out(std::in_place);
     bool is_sound = true;
-    said.for_each([&](const reply& range) { is_sound = is_sound && out->read_range(range, asked_host); });
+    said.for_each([&](const reply& range) { is_sound = is_sound && out->read_range(range, answering_host); });
     if (!is_sound)
         out.reset();
     return out;
 }
 
 // first, last, [host, port, ...] of the master, the same of each replica.
-bool slot_map::read_range(const reply& range, std::string_view asked_host)
+bool slot_map::read_range(const reply& range, std::string_view answering_host)
 {
     if (range.size() < 3 || !is_slot(range[0]) || !is_slot(range[1]) || range[0].number() > range[1].number())
         return false;
     const auto master = range[2];
     if (master.size() < 2 || !master[1].is(reply::kind::integer))
         return false;
-    const auto told = master[0];
-    if (!told.is(reply::kind::text) && !told.is(reply::kind::nil))
+    const auto named = master[0];
+    if (!named.is(reply::kind::text) && !named.is(reply::kind::nil))
         return false;
-    if (told.text() == "?")
-        return true; // it has a name that nobody has told yet
-    const auto node = read_address(told.text().empty() ? asked_host : told.text(), std::to_string(master[1].number()));
+    if (named.text() == "?")
+        return true; // its host is not known yet
+    const auto node =
+        read_address(named.text().empty() ? answering_host : named.text(), std::to_string(master[1].number()));
     if (!node)
         return false;
     const auto from = by_slot_.begin() + range[0].number(), to = by_slot_.begin() + range[1].number() + 1;

@@ -31,16 +31,16 @@ struct redirection
 };
 
 // "MOVED 3999 127.0.0.1:6381", as it came, with or without the leading '-'; what follows does not matter. A node that
-// does not know its host leaves it out: it is the one that was asked.
-std::optional<redirection> parse_redirection(std::string_view error, std::string_view asked_host);
+// does not know its host leaves it out: it is the host of the node that answered.
+std::optional<redirection> parse_redirection(std::string_view error, std::string_view answering_host);
 
 class slot_map
 {
 public:
     // Strict: nothing when it is not a reply to CLUSTER SLOTS. A node without a known host is left out.
-    static std::optional<slot_map> read(const reply& said, std::string_view asked_host);
+    static std::optional<slot_map> read(const reply& said, std::string_view answering_host);
 
-    // Null: nobody that is known. Valid until the map is changed.
+    // Null: no node is known. Valid until the map is changed.
     const server_address* master_of(std::uint16_t slot) const;
     std::optional<std::size_t> master_number(std::uint16_t slot) const; // in masters()
     // A MOVED is true until the next one; the others do not change the map.
@@ -48,11 +48,11 @@ public:
 
     // Each once, in no order; also those that serve nothing any more.
     const std::vector<server_address>& masters() const { return masters_; }
-    std::size_t covered() const; // slots that somebody serves
+    std::size_t covered() const; // slots with a known master
 
 private:
-    using index = std::uint16_t; // of masters_, from 1; 0: nobody
-    bool read_range(const reply& range, std::string_view asked_host);
+    using index = std::uint16_t; // of masters_, from 1; 0: none
+    bool read_range(const reply& range, std::string_view answering_host);
     index index_of(const server_address& node);
 
     std::vector<server_address> masters_;

@@ -1,4 +1,4 @@
-// Makes keys and signs tokens for the tests, with OpenSSL directly: nothing of what is tested takes part in it.
+// Makes keys and signs tokens for the tests, with OpenSSL directly and without any tested code.
 #pragma once
 
 #include "config/model.hpp"
@@ -27,7 +27,7 @@ public:
     static signing_key ec(const char* group); // P-256, P-384, P-521, secp256k1
     static signing_key ed25519();
 
-    // The signature as JWS wants it; ECDSA as r and s side by side.
+    // Returns the signature as in JWS; for ECDSA r and s at full length.
     std::string sign(config::jwt_algorithm algorithm, std::string_view text) const;
     std::string sign_ecdsa_as_der(std::string_view text) const; // SHA-256
 
@@ -41,16 +41,16 @@ private:
     std::shared_ptr<EVP_PKEY> pkey_;
 };
 
-// One key of each family, made once: an RSA key takes a while.
+// One key of each family, made once because making an RSA key is slow.
 const signing_key& key_for(config::jwt_algorithm algorithm);
 
-// `header` and `payload` are JSON text, or anything else a test wants to send.
+// `header` and `payload` are JSON text, or any other text that a test sends.
 std::string make_token(const signing_key& key, config::jwt_algorithm algorithm, std::string_view header,
                        std::string_view payload);
 // With the header {"alg":"..."}.
 std::string make_token(const signing_key& key, config::jwt_algorithm algorithm, std::string_view payload);
 
-// A file that is there as long as this is.
+// A file that is removed with this object.
 class temporary_file
 {
 public:
@@ -66,12 +66,12 @@ private:
 
 std::string joined(const std::vector<std::string>& problems);
 
-// Fails the test with the problems when there are any.
+// Fails the test and prints the problems when there are any.
 token_verifier must_load(const config::jwt_config& config);
-// A verifier of this key alone: a secret as `secret`, another as a PEM file. Leeway 0.
+// Makes a verifier of this key alone: a secret as `secret`, another as a PEM file. Leeway 0.
 token_verifier verifier_of(const signing_key& key, std::vector<config::jwt_algorithm> algorithms);
 token_verifier verifier_of_jwks(std::string_view text, std::vector<config::jwt_algorithm> algorithms);
-// What loading this key set complains of, in lines, with the file called FILE.
+// Returns the problems of loading this key set, one per line, with the file called FILE.
 std::string jwks_problems(std::string_view text, std::vector<config::jwt_algorithm> algorithms);
 
 inline std::chrono::system_clock::time_point at_second(std::int64_t seconds)

@@ -1,0 +1,41 @@
+// What the limit step said of a request: for the answer's fields, its body, the log and the metrics.
+#pragma once
+
+#include "gateway/compiled/chain.hpp"
+#include "limiter/store.hpp"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace headgate {
+
+// One entry per decision. Memory that requests use one after the other; an entry means something below
+// limit_outcome::count only.
+struct judged_rules
+{
+    std::array<limiter::decision, limiter::max_decisions> decisions;
+    std::array<const limiter::rule*, limiter::max_decisions> rules;
+    std::array<const rule_text*, limiter::max_decisions> texts; // null: of a rule newer than the request's configuration
+};
+
+struct limit_outcome
+{
+    explicit limit_outcome(judged_rules& in) : decisions(in.decisions), rules(in.rules), texts(in.texts) {}
+
+    bool refused = false;
+    bool shadow_refused = false; // a shadow rule would have refused
+    bool degraded = false;       // judged by counters that other keys share, or by none: the store was full or away
+    limiter::microseconds retry_after = limiter::never;
+    limiter::microseconds delay{0}; // admitted: hold the request this long
+    std::size_t count = 0;          // of decisions
+    std::size_t chains = 0;         // of chains that were asked
+    std::vector<std::shared_ptr<const limiter::rule_group>> kept; // groups newer than the request's configuration
+    std::span<limiter::decision> decisions;
+    std::span<const limiter::rule*> rules;
+    std::span<const rule_text*> texts;
+};
+
+} // namespace headgate

@@ -1,0 +1,82 @@
+// One client connection that speaks HTTP/1: reads heads, hands each request to handle_request, and keeps the connection
+// as long as both sides may. It frames answers, tells clients to continue, drops bodies that are not wanted, lingers
+// and resets. Generic over its stream, which is a socket or something over one.
+#pragma once
+
+#include "gateway/http/message.hpp"
+#include "gateway/request/client.hpp"
+#include "gateway/request/client_stream.hpp"
+#include "gateway/request/listener.hpp"
+#include "gateway/request/session.hpp"
+#include "limiter/io/deadline.hpp"
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+namespace headgate {
+
+class worker;
+
+// Returns whether a client has been waited for longer than `grace` and one second per `rate` bytes that came (O5).
+// No rate: no minimum.
+bool is_too_slow(std::chrono::steady_clock::duration waited, std::uint64_t bytes,
+                 std::chrono::steady_clock::duration grace, std::uint64_t rate);
+
+template <class Stream>
+class http1_session final : public session, public client, private deadline
+{
+public:
+    http1_session(worker& owner, listener& from, Stream stream, const http::ip_address& peer);
+    ~http1_session();
+
+    // Serves the connection until it ends. The coroutine owns the session.
+    task<> serve(std::unique_ptr<http1_session> self);
+
+    // session
+    void let_go() override;
+    void cut() override;
+
+    // client
+    bool has_read_body() const override { return message_->is_read(); }
+    body_piece take_body() override;
+    task<body_piece> read_body() override;
+    bool awaits_continue() const override { return message_->awaits_continue(); }
+    task<bool> send_continue() override;
+    task<body_piece> read_raw() override;
+    void stop_reading() override;
+    task<bool> send_interim(const http::answer_head& head) override;
+    task<bool> send_head(const http::answer_head& head, body_pieces first, bool end) override;
+    task<bool> send_body(body_pieces pieces, bool end) override;
+    bool may_splice() const override { return client_stream<Stream>::may_splice; }
+    task<bool> send_pipe(kernel_pipe& from, bool end) override;
+    void abort() override { stream_.reset(); }
+    presence look() override { return stream_.look(); }
+    void watch(cancellable* waiting) override;
+
+private:
+    // A client that has said nothing costs its session, its coroutine and these bytes.
+    static constexpr std::size_t first_read = 1024;
+
+    void begin_message(std::string_view first);
+    void fall_idle();
+    bool parse_head();
+    task<bool> read_rest_of_head();
+    task<io_result> read_into_message();
+    task<bool> drop_body();
+    task<> linger();
+
+    task<bool> send(std::string_view first, std::string_view second, bool is_last);
+    void on_deadline() override; // of watch()
+
+    worker& worker_;
+    listener& listener_;
+    client_stream<Stream> stream_;
+    cancellable* watched_ = nullptr;
+    std::unique_ptr<http::message> message_; // null: the client is idle, and holds next to nothing
+    bool is_idle_ = false;
+    bool is_leaving_ = false;
+    std::array<char, first_read> first_;
+};
+
+} // namespace headgate
