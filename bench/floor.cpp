@@ -1,6 +1,6 @@
-// The floor: what moving a request and its answer costs with nothing done to them. One thread, epoll, one upstream
-// connection a client, bytes relayed unread: recv, send, recv, send. No proxy that reads what it forwards gets below.
-// usage: floor LISTEN_PORT UPSTREAM_PORT
+// bench_floor: the least that a proxy can cost. One thread, epoll, one upstream connection per client; it relays bytes
+// without reading them: recv, send, recv, send. A proxy that reads what it forwards cannot cost less. usage:
+// bench_floor LISTEN_PORT UPSTREAM_PORT
 #include <arpa/inet.h>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ sockaddr_in at_port(const char* text)
     return address;
 }
 
-void send_at_once(int fd)
+void disable_nagle(int fd)
 {
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -62,8 +62,8 @@ int main(int count, char** arguments)
                 const int server = ::socket(AF_INET, SOCK_STREAM, 0);
                 if (::connect(server, reinterpret_cast<const sockaddr*>(&upstream), sizeof upstream) != 0)
                     return 1;
-                send_at_once(client);
-                send_at_once(server);
+                disable_nagle(client);
+                disable_nagle(server);
                 other[client] = server;
                 other[server] = client;
                 watch(set, client);
@@ -72,7 +72,7 @@ int main(int count, char** arguments)
             }
             const auto pair = other.find(fd);
             if (pair == other.end())
-                continue; // its other end has closed both
+                continue; // closed a moment ago together with its other end
             const auto got = ::recv(fd, bytes, sizeof bytes, 0);
             if (got > 0 && ::send(pair->second, bytes, static_cast<std::size_t>(got), MSG_NOSIGNAL) == got)
                 continue;

@@ -1,13 +1,12 @@
-// bench_origin: the origin of the benchmark, and on demand the load beside it.
+// bench_origin: the origin of the benchmark, and on request the load generator in the same thread.
 //
-// A line on standard input is a command line of bench_load: that load is run by the thread that serves the origin, both
-// in turn and without ever sleeping, and its result is a line on standard output. Where a process of its own makes the
-// load on the same core, one of the two waits whenever the other runs, up to a time slice of the scheduler, and the
-// latency that is measured is mostly that. usage: bench_origin PORT
+// Each line on standard input is a command line of bench_load. The thread runs that load and serves the origin in turn,
+// without sleeping, and writes the result as one line to standard output. Two processes on one core would wait for each
+// other up to a time slice of the scheduler, and the latency at a constant rate would mostly be that. usage:
+// bench_origin PORT
 #include "bench/load/origin.hpp"
 
 #include "bench/load/client.hpp"
-#include "bench/load/stamps.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +15,8 @@
 #include <poll.h>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 
 namespace {
-
-using namespace std::chrono_literals;
 
 load::options read_line(const std::string& line)
 {
@@ -34,16 +30,12 @@ load::options read_line(const std::string& line)
     return load::read_options(static_cast<int>(arguments.size()), arguments.data());
 }
 
-// The origin outlives a load that fails: others need it.
-void run_beside(load::origin& serving, const load::options& chosen)
+// The origin continues after a load that failed.
+void run_load(load::origin& origin, const load::options& chosen)
 try {
-    load::client client(chosen, [&] { return serving.serve_ready() > 0; });
-    const auto began = load::clock::now();
+    load::client client(chosen, [&] { return origin.serve_ready(); });
     if (!client.connect_all())
         throw std::runtime_error("could not connect");
-    if (load::clock::now() - began > 300ms)
-        std::this_thread::sleep_for(
-            150ms); // the kernel does not let a real-time process have more than 0.95 s at a time
     load::print(client.run());
 } catch (const std::exception& problem) {
     std::printf("{\"failed\": \"%s\"}\n", problem.what());
@@ -55,20 +47,19 @@ try {
 int main(int count, char** arguments)
 try {
     if (count != 2)
-        return 2;
-    load::keep_stamping();
-    load::origin serving(static_cast<std::uint16_t>(std::atoi(arguments[1])));
-    pollfd watched[] = {{serving.descriptor(), POLLIN, 0}, {0, POLLIN, 0}};
+        throw std::runtime_error("usage: bench_origin PORT");
+    load::origin origin(static_cast<std::uint16_t>(std::atoi(arguments[1])));
+    pollfd watched[] = {{origin.descriptor(), POLLIN, 0}, {0, POLLIN, 0}};
     for (;;) {
         ::poll(watched, 2, -1);
-        serving.serve_ready();
+        origin.serve_ready();
         if (watched[1].revents == 0)
             continue;
         std::string line;
         if (std::getline(std::cin, line))
-            run_beside(serving, read_line(line));
+            run_load(origin, read_line(line));
         else
-            watched[1].fd = -1; // nobody will ask: an origin and nothing more
+            watched[1].fd = -1; // end of input: only the origin continues
     }
 } catch (const std::exception& problem) {
     std::fprintf(stderr, "bench_origin: %s\n", problem.what());

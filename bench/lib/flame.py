@@ -1,4 +1,4 @@
-"""A flame graph as an SVG of its own: folded stacks in, one rectangle a frame, wide as its share, callees upwards."""
+"""Draws a flame graph as an SVG: one rectangle per frame, as wide as its share of the samples, callees above callers."""
 import html
 import zlib
 
@@ -22,7 +22,7 @@ class Frame:
 
 
 def hue(name):
-    """Kernel blue, libraries grey, headgate warm; a little apart by name."""
+    """Kernel blue, libraries grey, headgate orange; the shade depends on the name."""
     shade = zlib.crc32(name.encode()) % 25
     if name.endswith("_[k]"):
         return f"hsl(205, 60%, {62 + shade // 2}%)"
@@ -31,7 +31,7 @@ def hue(name):
     return f"hsl(45, 20%, {66 + shade // 2}%)"
 
 
-def draw(root, title, unit):
+def draw(root, title):
     least = root.cost * LEAST
     height = root.depth(least) * ROW + 60
     out = []
@@ -45,7 +45,7 @@ def draw(root, title, unit):
             most = int(width / 6.6)
             short = name.removesuffix("_[k]").removeprefix("headgate::")
             text = f'<text x="{left + 3:.1f}" y="{y + 12}">{html.escape(short if len(short) <= most else short[:max(most - 1, 1)] + "…")}</text>'
-        out.append(f'<g><title>{shown}: {frame.cost / root.cost:.2%}, {frame.cost:,} {unit}</title>'
+        out.append(f'<g><title>{shown}: {frame.cost / root.cost:.2%}, {frame.cost:,} samples</title>'
                    f'<rect x="{left:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" fill="{hue(name)}"/>{text}</g>')
         for callee, inner in sorted(frame.callees.items()):
             if inner.cost >= least:
@@ -55,5 +55,5 @@ def draw(root, title, unit):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">\n'
             f'<style>text {{ font: 11px monospace; fill: #111; pointer-events: none }} .head {{ font: 15px sans-serif }}</style>\n'
             f'<rect width="100%" height="100%" fill="#fff"/><text class="head" x="8" y="22">{html.escape(title)}</text>\n'
-            f'<text x="8" y="40">wide as its share of all; orange: headgate, blue: the kernel, grey: libraries. Point at a frame for its name and share.</text>\n'
+            f'<text x="8" y="40">width: share of all samples; orange: headgate, blue: the kernel, grey: libraries. Point at a frame for its name and share.</text>\n'
             + "\n".join(out) + "\n</svg>\n")

@@ -1,4 +1,4 @@
-"""Says what machine and which versions the figures are from."""
+"""Describes the machine and the versions that the figures are from."""
 import os
 import platform
 import re
@@ -28,7 +28,7 @@ def read(path, pattern):
         return ""
 
 
-def describe(cores, headgate):
+def describe(cores, binaries):
     memory = int(read("/proc/meminfo", r"^MemTotal:\s+(\d+)") or 0)
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -39,11 +39,10 @@ def describe(cores, headgate):
         "kernel": platform.release(),
         "system": read("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
         "compiler": first_line("c++", "--version"),
-        "trained": os.path.exists(os.path.join(os.path.dirname(headgate), "trained.stamp")),  # script/build leaves it there
         "load_before": os.getloadavg()[0],
         "pinning": cores.described(),
         "versions": {
-            "headgate": version(headgate, "version"),
+            **{label: version(binary, "version") for label, binary in binaries.items()},
             "nginx": version("nginx", "-v"),
             "HAProxy": version("haproxy", "-v"),
             "Caddy": version("caddy", "version"),
@@ -58,9 +57,9 @@ def in_words(machine):
     return [
         ("machine", f"{kind}{machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB"),
         ("system", f"{machine['system']}, Linux {machine['kernel']}"),
-        ("built with", machine["compiler"] + ("; headgate is the trained build" if machine.get("trained") else "")),
+        ("built with", machine["compiler"]),
         ("beside", ", ".join(f"{name} {number}" for name, number in machine["versions"].items())),
         ("pinned", machine["pinning"]),
         ("measured", f"{machine['date']}{', with --quick' if machine.get('quick') else ''}; "
-                     f"{machine['load_before']:.1f} processes were running before it began" + (": look at ratios only" if machine["load_before"] > 1 else "")),
+                     f"{machine['load_before']:.1f} other processes were running before" + (": look at ratios only" if machine["load_before"] > 1 else "")),
     ]

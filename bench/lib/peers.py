@@ -1,9 +1,10 @@
 """Starts headgate, its peers, the origin and Redis, all configured to do the same job.
 
-Everybody has one worker on one core, an access log that is on, keep-alive to the origin and X-Forwarded-For. Log lines are
-buffered where a proxy can do it (headgate, nginx); HAProxy sends them to a syslog port, which here is bound and never read;
-Caddy writes JSON lines. All ports are free ones, all files are in the group's folder.
+Each has one worker on one core, an access log, keep-alive to the origin and X-Forwarded-For. Log lines are buffered where a proxy can do
+it (headgate, nginx); HAProxy sends them to a syslog port, which is bound and never read; Caddy writes JSON lines. Ports are chosen among
+the free ones, files are in the group's folder.
 """
+import contextlib
 import dataclasses
 import os
 import socket
@@ -17,15 +18,14 @@ LUA_MODULES = "/usr/lib/nginx/modules"
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What a proxy is asked to do beside forwarding."""
+    """What a proxy does beside forwarding."""
     limits: str = "none"  # none, allow, refuse, refuse-quietly (nginx logs no refusals), mixed (the key `spent` is above its limit)
     rules: int = 2        # of the chain; more than two only for headgate
-    keys: int = 100_000   # that there must be room for
+    keys: int = 100_000   # that its tables must hold
     routes: int = 0       # above 0: /r/0/* … /r/(routes - 1)/*
     store: str = "memory"  # memory, redis, cluster
     workers: int = 1
     clients: int = 10_000  # that it must be able to hold
-    log: str = "combined"  # headgate's lines: the same as nginx writes, or its own, json
 
 
 @dataclasses.dataclass
@@ -35,20 +35,17 @@ class Peer:
     port: int
 
 
-class Skipped(Exception):
-    """It cannot be measured here; the message says why."""
-
-
-class OriginEnded(Exception):
-    """Nothing more can be measured."""
+class Skipped(RuntimeError):
+    """This peer cannot be measured on this machine or in this scenario; the message says why."""
 
 
 class Peers:
-    def __init__(self, group, cores, headgate, tools):
-        self.group, self.cores, self.headgate, self.tools = group, cores, headgate, tools
+    def __init__(self, group, cores, binaries, tools):
+        """`binaries`: label -> binary of headgate, at least `headgate`; each takes part in every scenario."""
+        self.group, self.cores, self.binaries, self.tools = group, cores, binaries, tools
         self.origin = self._start("origin", cores.origin, free_port(), os.path.join(tools, "bench_origin"), "{port}",
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.redis = []  # servers, as peers
+        self.redis = []  # the servers that run
         self.syslog = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.syslog.bind(("127.0.0.1", 0))
 
@@ -57,34 +54,34 @@ class Peers:
         wait_for_port(self.group, process, port)
         return Peer(name, process, port)
 
-    def start(self, name, setting):
+    def start(self, name, setting, on_both_cores=False):
+        if name in self.binaries:
+            return self.start_headgate(name, setting, on_both_cores)
         return getattr(self, "start_" + name.replace("+", "_"))(setting)
 
     def end(self, peer):
         self.group.end(peer.process)
 
-    def load_beside_origin(self, *arguments):
-        """One run of the load in the origin's own thread (bench/origin.cpp); what it prints."""
-        try:
+    def load_in_origin(self, *arguments):
+        """One run of the load in the origin's own thread (bench/origin.cpp); the line that it prints."""
+        with contextlib.suppress(OSError):  # an origin that has ended prints nothing either
             self.origin.process.stdin.write(" ".join(arguments) + "\n")
             self.origin.process.stdin.flush()
-        except OSError:
-            pass  # it has ended: then it says nothing either
         said = self.origin.process.stdout.readline()
         if not said:
-            raise OriginEnded(f"the origin ended: {self.group.last_words('bench_origin')}")
+            raise SystemExit(f"the origin ended: {self.group.last_words('bench_origin')}")
         return said
 
     # ---- headgate
 
-    def start_headgate(self, setting):
+    def start_headgate(self, label, setting, on_both_cores=False):
+        binary = self.binaries[label]
         port = free_port()
         conf = self.group.write(f"headgate-{port}.yaml", self.headgate_yaml(setting, port))
-        checked = subprocess.run([self.headgate, "check", conf], capture_output=True, text=True)
+        checked = subprocess.run([binary, "check", conf], capture_output=True, text=True)
         if checked.returncode != 0:
             raise Skipped("this build refuses it: " + (checked.stderr + checked.stdout).strip().splitlines()[0].partition(": ")[2])
-        cores = self.cores.proxy if setting.workers == 1 else self.cores.pair
-        return self._start("headgate", cores, port, self.headgate, "run", conf)
+        return self._start(label, self.cores.pair if on_both_cores else self.cores.proxy, port, binary, "run", conf)
 
     def headgate_yaml(self, setting, port):
         bucket, window = {"allow": ("9000000/second", "800000000000/day"), "mixed": ("100/second", "800000000000/day"),
@@ -106,11 +103,11 @@ chains:
             use = ", chains: [ api ]"
         routes = [f"  - {{ name: r{i}, match: {{ path: /r/{i}/* }}, upstream: origin{use} }}" for i in range(setting.routes)]
         routes = routes or [f"  - {{ name: all, upstream: origin{use} }}"]
-        pending = max(1024, setting.clients)  # what waits for one of 1,024 connections: all of a test's clients may ask at once
+        pending = max(1024, setting.clients)  # all clients may wait for one of the 1,024 upstream connections at once
         return f"""
 workers: {setting.workers}
 listeners: [ {{ address: 127.0.0.1:{port}, timeouts: {{ idle: 600s }} }} ]
-log: {{ access: {{ path: {self.group.path(f'headgate-{port}-access.log')}, format: {setting.log} }} }}
+log: {{ access: {{ path: {self.group.path(f'headgate-{port}-access.log')}, format: combined }} }}
 upstreams: {{ origin: {{ servers: [ 127.0.0.1:{self.origin.port} ], max_pending: {pending} }} }}
 {chains}
 routes:
@@ -128,7 +125,7 @@ routes:
     # ---- the floor
 
     def start_floor(self, _):
-        """What moving the bytes costs alone: bench/floor.cpp."""
+        """What relaying the bytes alone costs: bench/floor.cpp."""
         return self._start("floor", self.cores.proxy, free_port(), os.path.join(self.tools, "bench_floor"), "{port}", str(self.origin.port))
 
     # ---- nginx
@@ -139,11 +136,11 @@ routes:
         zones = "".join(f"limit_req_zone $http_x_api_key zone={zone}:{megabytes}m rate={rate};" for zone in "ab") if rate else ""
         burst = {"allow": " burst=1000 nodelay", "mixed": " burst=100 nodelay"}.get(setting.limits, "")
         use = f"limit_req zone=a{burst}; limit_req zone=b{burst}; limit_req_status 429;" if rate else ""
-        # At its own level it writes a line for each refusal into the error log; headgate's access log says as much.
+        # By default nginx writes a line per refusal into its error log; headgate has the same facts in its access log.
         return self._start_nginx("nginx", f"{zones} {use}", setting, error_level="crit" if setting.limits == "refuse-quietly" else "error")
 
     def start_nginx_lua(self, setting):
-        """nginx with the usual Lua client of Redis: one EVALSHA a request over pooled connections."""
+        """nginx with the usual Lua client of Redis: one EVALSHA per request over pooled connections."""
         if setting.store != "redis":
             raise Skipped("nginx + Lua is compared with one Redis server")
         for module in ("ndk_http_module.so", "ngx_http_lua_module.so"):
@@ -282,12 +279,12 @@ http://:{port} {{
                 self._wait_for_cluster(server)
 
     def _wait_for_cluster(self, server):
-        """Until it has heard from enough others to answer: some seconds after the cluster was made."""
+        """Waits until the server considers its cluster complete: some seconds after it was created."""
         for _ in range(200):
             if "cluster_state:ok" in self.group.output(None, "redis-cli", "-p", str(server.port), "CLUSTER", "INFO"):
                 return
             time.sleep(0.1)
-        raise RuntimeError("the Redis cluster did not get ready")
+        raise RuntimeError("the Redis cluster did not become ready")
 
     def _start_redis(self, port, *more):
         folder = self.group.path(f"redis-{port}")
@@ -302,6 +299,6 @@ http://:{port} {{
 
 
 def most_clients_of_haproxy(wanted):
-    """Its maxconn costs it two descriptors each, which it must have at the start."""
+    """HAProxy reserves two descriptors per connection of its maxconn at the start."""
     import resource
     return min(wanted + 500, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200) // 2)

@@ -1,8 +1,8 @@
-"""Starts processes and makes sure that they end, and their files with them, however this one ends.
+"""Starts processes, and ends them and removes their files however this process ends.
 
-Three things see to it. Group.close ends all in order. The kernel kills each child when we die (PR_SET_PDEATHSIG). And a
-keeper, a fork of ours that only waits for our end of a pipe to close, kills what is left of every process group and
-removes the folder, also after kill -9.
+In three ways: Group.close ends all in order; the kernel kills each child when its parent dies (PR_SET_PDEATHSIG); and a keeper, a forked
+process that waits until the pipe from its parent closes, kills what is left of every process group and removes the folder, also after
+kill -9.
 """
 import contextlib
 import ctypes
@@ -21,7 +21,7 @@ _libc = ctypes.CDLL(None)
 
 
 class Cores:
-    """Who runs where: the proxy alone on one core, the rest on others as far as there are any."""
+    """Which core each program runs on: the proxy alone on one core, the others on other cores as far as there are any."""
 
     def __init__(self):
         cores = sorted(os.sched_getaffinity(0))
@@ -29,7 +29,7 @@ class Cores:
         self.load = {cores[1 % len(cores)]}
         self.origin = {cores[2]} if len(cores) >= 4 else self.load
         self.redis = {cores[3]} if len(cores) >= 4 else self.load
-        self.pair = {cores[0], cores[4]} if len(cores) >= 5 else set(cores)  # of a gateway with two workers
+        self.pair = {cores[0], cores[4]} if len(cores) >= 5 else set(cores)  # for a gateway with two workers
 
     def described(self):
         def text(cores):
@@ -38,7 +38,7 @@ class Cores:
 
 
 class Ended(Exception):
-    """We were asked to stop."""
+    """A signal asked this process to stop."""
 
     def __init__(self, number):
         super().__init__(signal.Signals(number).name)
@@ -46,7 +46,7 @@ class Ended(Exception):
 
 
 def end_on_signals():
-    """From the first signal on, the stack unwinds once; further signals do not disturb the cleaning up."""
+    """The first signal unwinds the stack; further signals are ignored, so that they do not interrupt the clean-up."""
     def stop(number, _):
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_IGN)
@@ -56,7 +56,7 @@ def end_on_signals():
 
 
 class Group:
-    """All that one run has started, and its folder of temporary files."""
+    """The processes that one run has started, and its folder of temporary files."""
 
     def __init__(self):
         self.running = []
@@ -70,13 +70,13 @@ class Group:
         self.close()
 
     def _start_keeper(self):
-        """The keeper makes the folder's name known to itself before the folder exists: no moment leaves one behind."""
+        """The keeper knows the folder's name before the folder exists, so it removes it whenever this process dies."""
         self.folder = os.path.join(tempfile.gettempdir(), f"headgate-bench-{os.getpid()}-{random.getrandbits(32):08x}")
         reading, writing = os.pipe()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
         if os.fork() == 0:
             try:
-                os.setsid()  # Ctrl-C is not for the keeper
+                os.setsid()  # the keeper does not get Ctrl-C
                 os.close(writing)
                 _keep(reading, self.folder)
             finally:
@@ -95,7 +95,7 @@ class Group:
         return self.path(name)
 
     def start(self, cores, *command, stdin=subprocess.DEVNULL, stdout=None, quiet=True):
-        """A process group of its own, pinned. Without `stdout` its output goes to a file in the folder."""
+        """Starts a process in a process group of its own, on these cores. Without `stdout` its output goes to a file in the folder."""
         parent = os.getpid()
 
         def prepare():
@@ -106,7 +106,7 @@ class Group:
             if cores:
                 os.sched_setaffinity(0, cores)
         signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-        signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # a process that runs is in the list, or it was never started
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # a process that was started is in the list
         try:
             with open(self.path(os.path.basename(command[0]) + ".log"), "ab") as log:
                 process = subprocess.Popen(command, stdin=stdin, stdout=stdout or log, stderr=log if quiet else None, text=True,
@@ -118,7 +118,7 @@ class Group:
         return process
 
     def output(self, cores, *command, timeout=120):
-        """Runs it to its end and returns what it printed."""
+        """Runs a program to its end and returns what it printed."""
         process = self.start(cores, *command, stdout=subprocess.PIPE)
         try:
             out, _ = process.communicate(timeout=timeout)
@@ -129,7 +129,7 @@ class Group:
         return out
 
     def last_words(self, program):
-        """The end of what a program wrote to its log, for messages."""
+        """The end of a program's log, for error messages."""
         try:
             with open(self.path(os.path.basename(program) + ".log"), errors="replace") as log:
                 return log.read()[-800:].strip()
@@ -147,7 +147,7 @@ class Group:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe:
-                with contextlib.suppress(OSError):  # what it was not told any more
+                with contextlib.suppress(OSError):  # data that it did not read any more
                     pipe.close()
         if process in self.running:
             self.running.remove(process)
@@ -175,11 +175,11 @@ def _keep(reading, folder):
         signal.signal(each, signal.SIG_IGN)
     groups = set()
     with os.fdopen(reading) as told:
-        for line in told:  # ends when the other end is closed, by close() or by death
+        for line in told:  # ends when the parent closes its end or dies
             (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
     for group in groups:
         _kill_group(group)
-    for _ in range(50):  # what was just killed may still have written
+    for _ in range(50):  # a process that was just killed may still have written a file
         shutil.rmtree(folder, ignore_errors=True)
         if not os.path.exists(folder):
             return
@@ -187,7 +187,7 @@ def _keep(reading, folder):
 
 
 def free_port(apart=None):
-    """A port nobody has, below those that connections are given. `apart`: the port so much higher is free too."""
+    """A free port below the range of ephemeral ports. `apart`: the port this much higher is free too."""
     try:
         with open("/proc/sys/net/ipv4/ip_local_port_range") as told:
             below = int(told.read().split()[0])
@@ -210,7 +210,7 @@ def _is_free(port):
 
 
 def wait_for_port(group, process, port, seconds=20):
-    """Until the process listens; its last words when it ends instead."""
+    """Waits until the process listens. Raises an error with the end of its log when it exits instead."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if process.poll() is not None:
@@ -223,7 +223,7 @@ def wait_for_port(group, process, port, seconds=20):
 
 
 def raise_file_limit():
-    """As many open files as we may have, and more where we are allowed."""
+    """Raises the limit of open files as far as this process may."""
     import resource
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     for wanted in (65536, most):
@@ -236,7 +236,7 @@ def raise_file_limit():
 
 
 class Progress:
-    """One line that tells what happens, on a terminal; nothing elsewhere."""
+    """One line on a terminal that says what is being measured; nothing when the output is not a terminal."""
 
     def __init__(self):
         self.shown = sys.stderr.isatty()
@@ -254,3 +254,22 @@ class Progress:
         if self.shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
+
+
+def run(program, work):
+    """Runs work(group, progress) and cleans up after it. The exit status."""
+    end_on_signals()
+    raise_file_limit()
+    progress = Progress()
+    try:
+        with Group() as group:
+            work(group, progress)
+    except Ended as why:
+        progress.clear()
+        print(f"{program}: stopped by {why}; all processes have ended", file=sys.stderr)
+        return why.status
+    except (RuntimeError, FileNotFoundError) as why:
+        progress.clear()
+        print(f"{program}: {why}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,5 +1,5 @@
--- What nginx + Lua + Redis do for the same two rules: a token bucket and a fixed window in one hash, one EVALSHA a request.
--- KEYS[1]: the counter. ARGV: tokens a second, tokens at most, requests a day.
+-- The same two rules for nginx + Lua + Redis: a token bucket and a fixed window in one hash, one EVALSHA per request.
+-- KEYS[1]: the counter. ARGV: tokens per second, capacity, requests per day.
 -- Returns {1 when admitted, tokens left, requests left today}.
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]

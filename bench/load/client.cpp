@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <cstdio>
-#include <cstdlib>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -13,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <utility>
 
 namespace load {
 
@@ -32,21 +31,13 @@ std::uint64_t nanoseconds(clock::duration d)
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, std::chrono::nanoseconds(d).count()));
 }
 
-std::optional<missing_time> watch_cores(const options& chosen)
-{
-    if (chosen.filling.empty())
-        return std::nullopt;
-    return missing_time(chosen.cores, chosen.filling);
-}
-
 } // namespace
 
 client::client(const options& chosen, std::function<bool()> beside)
-    : chosen_(chosen), beside_(std::move(beside)), requests_(chosen), missing_(watch_cores(chosen)),
-      set_(::epoll_create1(0)), all_(chosen.connections + chosen.idle)
+    : chosen_(chosen), beside_(std::move(beside)), requests_(chosen), set_(::epoll_create1(0)),
+      all_(chosen.connections + chosen.idle)
 {
-    keep_stamping();
-    ::prctl(PR_SET_TIMERSLACK, 1UL); // a request that is due leaves then, not 50 µs later
+    ::prctl(PR_SET_TIMERSLACK, 1UL); // a request leaves when it is due, not 50 µs later
     for (std::size_t i = chosen.connections; i < all_.size(); ++i)
         all_[i].silent = true;
 }
@@ -60,7 +51,8 @@ client::~client()
 
 bool client::connect_all()
 {
-    const auto from = chosen_.close ? chosen_.connections : 0; // with a connection a request there is nothing to keep
+    const auto from =
+        chosen_.close ? chosen_.connections : 0; // with a connection per request there is nothing to keep open
     const auto patience = clock::now() + 60s;
     std::size_t next = from;
     while (primed_ < all_.size() - from) {
@@ -80,8 +72,6 @@ result client::run()
     begin_ = started_ + in_seconds(chosen_.warm);
     end_ = begin_ + (chosen_.most > 0 ? in_seconds(3600) : in_seconds(chosen_.seconds));
     phase_ = phase::warming;
-    if (missing_)
-        calm_.look_at_cores(started_, missing_->read());
     for (std::size_t i = 0; i < chosen_.connections; ++i) {
         if (chosen_.rate > 0)
             free_.push_back(&all_[i]);
@@ -94,19 +84,19 @@ result client::run()
             begin_measuring(now);
         if (now >= end_) {
             if (chosen_.rate > 0)
-                start_what_is_due(end_); // what fell due while we were kept from looking is late, not forgotten
+                start_what_is_due(end_); // requests that fell due while this thread did not run are late, not dropped
             break;
         }
         if (chosen_.most > 0 && result_.requests >= chosen_.most)
             break;
-        if (result_.errors > 1000 + result_.requests / 10)
-            break; // nothing worth measuring
+        if (has_failed())
+            break;
         auto until = phase_ == phase::warming ? begin_ : end_;
         if (chosen_.rate > 0) {
             start_what_is_due(now);
             until = std::min(until, started_ + in_seconds(static_cast<double>(scheduled_) / chosen_.rate));
         }
-        wait_until(std::min(until, look_at_cores(now)));
+        wait_until(until);
     }
     end_measuring(clock::now());
     return result_;
@@ -131,7 +121,7 @@ void client::start_what_is_due(clock::time_point now)
 void client::begin_measuring(clock::time_point now)
 {
     phase_ = phase::measuring;
-    if (chosen_.rate == 0) { // the times of an open loop are its schedule's
+    if (chosen_.rate == 0) { // the open loop keeps its schedule
         end_ += now - begin_;
         begin_ = now;
     }
@@ -142,7 +132,6 @@ void client::begin_measuring(clock::time_point now)
         cpu_before_.push_back(cpu_nanoseconds(process));
 }
 
-// Open loop: what is still under way is waited for, and what never comes is counted with the age that it has reached.
 void client::end_measuring(clock::time_point now)
 {
     for (std::size_t i = 0; i < cpu_before_.size(); ++i)
@@ -151,43 +140,28 @@ void client::end_measuring(clock::time_point now)
         result_.bytes += one.coming.take_bytes();
     result_.seconds = std::chrono::duration<double>(now - begin_).count();
     phase_ = phase::draining;
-    if (chosen_.rate == 0)
-        return;
-    const auto patience = now + 2s;
-    for (; now < patience && (count_busy() > 0 || !backlog_.empty()); now = clock::now())
-        wait_until(std::min(patience, look_at_cores(now)));
+    if (chosen_.rate > 0)
+        drain(now);
+}
+
+// Open loop: waits for the requests that are still under way. A request without an answer after two seconds counts with
+// the age that it has reached.
+void client::drain(clock::time_point now)
+{
+    const auto deadline = now + 2s;
+    for (; now < deadline && (count_busy() > 0 || !backlog_.empty()); now = clock::now())
+        wait_until(deadline);
     const auto give_up = [&](clock::time_point due) {
         if (due < begin_)
             return;
         ++result_.unfinished;
-        add_latency(due, {now - due, now - due});
+        result_.latency.add(nanoseconds(now - due));
     };
     for (auto& one : all_) {
         if (one.busy)
-            give_up(one.times.due);
+            give_up(one.due);
     }
     std::for_each(backlog_.begin(), backlog_.end(), give_up);
-    if (missing_) {
-        calm_.look_at_cores(now, missing_->read());
-        result_.calm = calm_.settle();
-    }
-}
-
-void client::add_latency(clock::time_point due, const latency& took)
-{
-    result_.took.add(took);
-    if (missing_)
-        calm_.add(due, took);
-}
-
-// Where it is time to. Returns when it will be again.
-clock::time_point client::look_at_cores(clock::time_point now)
-{
-    if (!missing_)
-        return clock::time_point::max();
-    if (now >= calm_.next_look())
-        calm_.look_at_cores(clock::now(), missing_->read());
-    return calm_.next_look();
 }
 
 std::size_t client::count_busy() const
@@ -199,12 +173,11 @@ void client::start(connection& one, clock::time_point due)
 {
     requests_.write_next(one.out);
     one.sent = 0;
-    one.times.due = due;
-    one.times.sent = clock::now();
+    one.due = due;
     one.busy = true;
     one.coming.reset();
     if (phase_ == phase::measuring && chosen_.rate > 0)
-        result_.lateness.add(nanoseconds(one.times.sent - due));
+        result_.lateness.add(nanoseconds(clock::now() - due));
     if (one.fd < 0)
         open(one);
     else
@@ -222,12 +195,10 @@ void client::open(connection& one)
         throw std::runtime_error("no more sockets: raise the limit of open files");
     const int on = 1;
     ::setsockopt(one.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    ask_for_stamps(one.fd);
-    one.times.sent = clock::now(); // that there was a socket to be made first is not the proxy's
     ::connect(one.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     if (chosen_.rate > 0) {
-        // On this machine the connection is made by now; where not, an event will tell. In a closed loop requests wait
-        // for that event and leave several at a time: whom each wakes on its own takes more CPU for it.
+        // On one machine the connection is established by now; if not, an event reports it later. In the closed loop
+        // requests wait for that event and leave in batches: a wake-up for each one would cost the proxy more CPU.
         const auto done = ::send(one.fd, one.out.data(), one.out.size(), MSG_NOSIGNAL);
         one.sent = done > 0 ? static_cast<std::size_t>(done) : 0;
     }
@@ -254,7 +225,7 @@ void client::on_event(connection& one)
 {
     if (one.fd < 0)
         return;
-    if (!one.busy) { // nothing is awaited: the server has closed it
+    if (!one.busy) { // no request is under way: the server closed the connection
         close(one);
         return;
     }
@@ -264,9 +235,9 @@ void client::on_event(connection& one)
             return;
     }
     switch (one.coming.read(one.fd)) {
-    case answer::state::more:
+    case answer::state::incomplete:
         return;
-    case answer::state::whole:
+    case answer::state::complete:
         return finish(one);
     case answer::state::broken:
         return fail(one);
@@ -276,21 +247,15 @@ void client::on_event(connection& one)
 void client::finish(connection& one)
 {
     const auto now = clock::now();
-    one.times.read = now;
-    one.times.came = now - one.coming.came().age();
-    one.times.origin_took = one.coming.origin_took();
     const bool counts = phase_ == phase::measuring || (phase_ == phase::draining && chosen_.rate > 0);
     if (phase_ == phase::measuring) {
         ++result_.requests;
         result_.bytes += one.coming.take_bytes();
     }
-    if (counts && (chosen_.rate == 0 || one.times.due >= begin_)) {
-        add_latency(one.times.due, latency_of(one.times));
-        if (!one.coming.came().is_known())
-            ++result_.unstamped;
+    if (counts && (chosen_.rate == 0 || one.due >= begin_)) {
+        result_.latency.add(nanoseconds(now - one.due));
         ++result_.statuses[one.coming.status()];
     }
-    one.times.freed = one.times.came;
     one.busy = false;
     if (chosen_.close || one.coming.closes())
         close(one);
@@ -305,7 +270,7 @@ void client::finish(connection& one)
     start_next(one);
 }
 
-// Open loop: what has waited longest for a connection.
+// Open loop: sends the request that has waited longest for a connection.
 void client::start_next(connection& one)
 {
     if (backlog_.empty())
@@ -315,18 +280,15 @@ void client::start_next(connection& one)
     start(one, due);
 }
 
-// A connection that broke under a request is an error, whoever broke it; the request is not repeated.
+// A connection that breaks under a request is an error. The request is not repeated.
 void client::fail(connection& one)
 {
     ++result_.errors;
     close(one);
     one.busy = false;
-    one.times.freed = clock::now();
-    if (phase_ == phase::priming)
-        return start(one, one.times.freed);
-    if (chosen_.rate > 0)
-        start_next(one);
-    else if (phase_ != phase::draining && result_.errors <= 1000 + result_.requests / 10)
+    if (chosen_.rate > 0 && phase_ != phase::priming)
+        return start_next(one);
+    if (phase_ != phase::draining && !has_failed())
         start(one, clock::now());
 }
 
@@ -337,27 +299,20 @@ void client::close(connection& one)
     one.fd = -1;
 }
 
+// Returns after an event, or at that time.
 void client::wait_until(clock::time_point when)
 {
-    if (beside_)
-        return spin_until(when);
-    const auto left = std::max<std::int64_t>(0, std::chrono::nanoseconds(when - clock::now()).count());
-    take_events({left / 1'000'000'000, left % 1'000'000'000});
-}
-
-// Until something has happened here, or it is time.
-void client::spin_until(clock::time_point when)
-{
+    if (!beside_) {
+        const auto left = static_cast<std::int64_t>(nanoseconds(when - clock::now()));
+        take_events({left / 1'000'000'000, left % 1'000'000'000});
+        return;
+    }
     for (;;) {
-        const auto before = clock::now();
-        const bool served = beside_(), taken = take_events({}) > 0;
-        const auto now = clock::now();
-        if (missing_ && !served && !taken)
-            missing_->idled(now - before);
-        if (taken || now >= when)
+        const bool served = beside_();
+        if (take_events({}) > 0 || clock::now() >= when)
             return;
         if (!served)
-            ::sched_yield(); // to whoever else is on this core: Redis, where there are few
+            ::sched_yield(); // to Redis, which is on the same core on a machine with two
     }
 }
 

@@ -1,27 +1,27 @@
-// The load: one thread, one epoll, many connections to one port of this machine.
+// The load generator: one thread, one epoll set, many connections to one port of this machine.
 //
-// Closed loop (no rate): a connection sends its next request when it has its answer. What comes out is capacity.
-// Open loop (a rate): request k is due at k / rate whatever happens to the others, and what it waits for a free
-// connection is part of its latency (bench/load/latency.hpp).
+// Closed loop (no rate): a connection sends its next request as soon as it has read its answer, so every connection is
+// always busy. Latency is counted from sending to the last byte read.
+// Open loop (a rate): request k is due at k / rate whatever happens to the others, and waits when no connection is
+// free. Latency is counted from the due time to the last byte read, so a pause counts for every request that it delays.
 #pragma once
 
 #include "bench/load/answer.hpp"
-#include "bench/load/calm.hpp"
 #include "bench/load/histogram.hpp"
-#include "bench/load/latency.hpp"
-#include "bench/load/missing_time.hpp"
 #include "bench/load/options.hpp"
 #include "bench/load/requests.hpp"
 
 #include <chrono>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace load {
+
+using clock = std::chrono::steady_clock;
 
 struct result
 {
@@ -32,24 +32,22 @@ struct result
     std::uint64_t unfinished = 0;
     std::map<int, std::uint64_t> statuses;
     std::vector<std::uint64_t> cpu_nanoseconds; // of each watched process
-    std::uint64_t unstamped = 0; // the kernel did not say when they came: they count until they were read
-    latencies took;
-    std::optional<calm_latencies::summary> calm; // where it is known which moments were
-    histogram lateness; // open loop: how much after its due time a request was sent; our own slowness shows here
+    histogram latency;
+    histogram lateness; // open loop: from the due time to sending; shows when the load generator itself is too slow
 };
 
-// One JSON object and the end of the line on standard output.
-void print(const result& said);
+// Writes one JSON object and the end of the line to standard output.
+void print(const result& measured);
 
 class client
 {
 public:
-    // With `beside`, the thread never sleeps: where it would wait it calls that instead, again and again. It says
-    // whether there was anything to do.
+    // With `beside` the thread never sleeps: instead of waiting it calls `beside` again and again, which returns
+    // whether it had something to do.
     explicit client(const options& chosen, std::function<bool()> beside = {});
     ~client();
 
-    // Every connection makes one request. False when that does not succeed within a minute.
+    // Makes one request on every connection. Returns false when that does not succeed within a minute.
     bool connect_all();
     result run();
 
@@ -60,7 +58,7 @@ private:
         bool busy = false;
         bool silent = false; // one of the idle ones
         std::size_t sent = 0;
-        request_times times;
+        clock::time_point due;
         std::string out;
         answer coming;
     };
@@ -73,24 +71,22 @@ private:
     void fail(connection& one);
     void close(connection& one);
     void wait_until(clock::time_point when);
-    void spin_until(clock::time_point when);
     int take_events(const timespec& timeout);
     void start_what_is_due(clock::time_point now);
     void begin_measuring(clock::time_point now);
     void end_measuring(clock::time_point now);
+    void drain(clock::time_point now);
     std::size_t count_busy() const;
-    void add_latency(clock::time_point due, const latency& took);
+    bool has_failed() const { return result_.errors > 1000 + result_.requests / 10; }
     void start_next(connection& one);
-    clock::time_point look_at_cores(clock::time_point now);
 
     const options& chosen_;
     std::function<bool()> beside_;
     requests requests_;
-    std::optional<missing_time> missing_; // where somebody has said who fills which cores
     int set_;
     std::vector<connection> all_; // the busy ones first
     std::deque<connection*> free_;
-    std::deque<clock::time_point> backlog_; // due, and no connection is free
+    std::deque<clock::time_point> backlog_; // requests that are due while no connection is free
     std::uint64_t scheduled_ = 0;
     std::size_t primed_ = 0;
     clock::time_point started_, begin_, end_;
@@ -102,7 +98,6 @@ private:
         draining
     } phase_ = phase::priming;
     std::vector<std::uint64_t> cpu_before_;
-    calm_latencies calm_;
     result result_;
 };
 

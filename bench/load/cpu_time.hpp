@@ -1,5 +1,5 @@
-// CPU time of a process in nanoseconds, all its threads together: /proc/PID/task/*/schedstat. utime and stime of
-// /proc/PID/stat are the same time, cut to ticks of 10 ms, too coarse for a second of load.
+// Reads the CPU time of a process in nanoseconds, all threads together, from /proc/PID/task/*/schedstat. utime and
+// stime of /proc/PID/stat are the same time in ticks of 10 ms, which is too coarse for a second of load.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Latencies, counted in buckets that are a 128th of their value wide: every percentile to 0.8 %, in constant memory.
+// Counts latencies in buckets whose width is 1/128 of their value: every percentile is exact to 0.8 %, in constant
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,8 @@ public:
         largest_ = std::max(largest_, nanoseconds);
     }
 
-    // The value that `share` of all stay at or below; the upper edge of its bucket, but never above the largest seen.
+    // Returns the value that `share` of all values do not exceed: the upper edge of its bucket, at most the largest
+    // value.
     std::uint64_t percentile(double share) const
     {
         const auto rank = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * static_cast<double>(total_)));

@@ -16,8 +16,8 @@ namespace {
         "bench_load: %.*s\n"
         "usage: bench_load --port P [--connections N] [--idle N] [--seconds S] [--warm S] [--rate R] [--most N]\n"
         "                  [--path /P] [--paths N] [--method M] [--body BYTES] [--headers N]\n"
-        "                  [--keys none|one|uniform:N|zipf:N|sequence:N] [--spent SHARE] [--close] [--hold]\n"
-        "                  [--watch PID]... [--cores N --fills PID...]\n",
+        "                  [--keys none|one|uniform:N|sequence:N] [--spent SHARE] [--close] [--hold]\n"
+        "                  [--watch PID]...\n",
         static_cast<int>(wrong.size()), wrong.data());
     std::exit(2);
 }
@@ -31,11 +31,9 @@ key_choice::law read_law(std::string_view name)
         return one;
     if (name == "uniform")
         return uniform;
-    if (name == "zipf")
-        return zipf;
     if (name == "sequence")
         return sequence;
-    usage("no such law of keys");
+    usage("no such distribution of keys");
 }
 
 void read_keys(key_choice& keys, std::string_view text)
@@ -98,10 +96,6 @@ options read_options(int count, char** arguments)
             chosen.keys.spent_share = number;
         else if (name == "--watch")
             chosen.watched.push_back(static_cast<int>(whole));
-        else if (name == "--cores")
-            chosen.cores = whole;
-        else if (name == "--fills")
-            chosen.filling.push_back(static_cast<int>(whole));
         else
             usage("no such option");
     }

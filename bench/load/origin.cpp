@@ -17,29 +17,18 @@ namespace load {
 
 namespace {
 
-constexpr std::string_view until_took = "HTTP/1.1 200 OK\r\nX-Origin-Took: ", digits = "0000000000";
-
 std::string make_answer(std::size_t bytes)
 {
-    std::string all(until_took);
-    all.append(digits).append("\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nContent-Type: text/plain\r\n");
-    all += "Content-Length: ";
+    std::string all =
+        "HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nContent-Type: text/plain\r\nContent-Length: ";
     all += std::to_string(bytes) + "\r\n\r\n";
     all.append(bytes, 'x');
     return all;
 }
 
-std::string small = make_answer(128), large = make_answer(64 << 10), huge = make_answer(10 << 20);
+const std::string small = make_answer(128), large = make_answer(64 << 10), huge = make_answer(10 << 20);
 
-// Into an answer whose head is about to leave. Others may be in the middle of sending the same one: they are past it.
-void write_took(std::string& answer, std::chrono::nanoseconds took)
-{
-    auto left = std::clamp<std::int64_t>(took.count(), 0, 9'999'999'999);
-    for (auto at = until_took.size() + digits.size(); at-- > until_took.size(); left /= 10)
-        answer[at] = static_cast<char>('0' + left % 10);
-}
-
-std::string& answer_to(std::string_view head)
+const std::string& answer_to(std::string_view head)
 {
     const auto line = head.substr(0, head.find('\r'));
     const auto path = line.substr(0, line.rfind(' '));
@@ -87,7 +76,7 @@ origin::~origin()
     ::close(set_);
 }
 
-int origin::serve_ready()
+bool origin::serve_ready()
 {
     epoll_event events[256];
     const int ready = ::epoll_wait(set_, events, 256, 0);
@@ -98,7 +87,7 @@ int origin::serve_ready()
         else if (!on_event(*one))
             close(*one);
     }
-    return ready;
+    return ready > 0;
 }
 
 void origin::accept()
@@ -108,7 +97,6 @@ void origin::accept()
         return;
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    ask_for_stamps(fd);
     auto& kept = peers_[fd] = std::make_unique<peer>();
     kept->fd = fd;
     epoll_event event{};
@@ -124,11 +112,9 @@ void origin::close(peer& one)
     ::close(fd);
 }
 
-// False when the peer is gone.
+// Returns false when the peer is gone.
 bool origin::send_answer(peer& one)
 {
-    if (one.sent == 0)
-        write_took(*one.answer, one.last_came.age());
     while (one.sent < one.answer->size()) {
         const auto done = ::send(one.fd, one.answer->data() + one.sent, one.answer->size() - one.sent, MSG_NOSIGNAL);
         if (done < 0)
@@ -139,8 +125,8 @@ bool origin::send_answer(peer& one)
     return true;
 }
 
-// Answers every complete request in `one.in`, as far as the socket takes it.
-bool origin::serve(peer& one)
+// Answers every complete request in `one.in`, as far as the socket accepts it.
+bool origin::answer_requests(peer& one)
 {
     for (;;) {
         if (one.answer) {
@@ -154,7 +140,7 @@ bool origin::serve(peer& one)
             if (!send_answer(one))
                 return false;
             if (one.answer)
-                return true; // the rest when there is room again
+                return true; // the rest follows when the socket has room
         }
         const auto end = one.in.find("\r\n\r\n");
         if (end == one.in.npos)
@@ -171,16 +157,16 @@ bool origin::on_event(peer& one)
 {
     char bytes[65536];
     for (;;) {
-        const auto got = receive(one.fd, bytes, sizeof bytes, 0, one.last_came);
+        const auto got = ::recv(one.fd, bytes, sizeof bytes, 0);
         if (got == 0 || (got < 0 && errno != EAGAIN))
             return false;
         if (got < 0)
             break;
         one.in.append(bytes, static_cast<std::size_t>(got));
         if (static_cast<std::size_t>(got) < sizeof bytes)
-            break; // more would bring an event of its own
+            break; // further bytes raise a new event
     }
-    return serve(one);
+    return answer_requests(one);
 }
 
 } // namespace load

@@ -18,34 +18,27 @@ void print(const char* name, const histogram& of)
 
 } // namespace
 
-void print(const result& said)
+void print(const result& measured)
 {
+    const auto whole = [](std::uint64_t number) { return static_cast<unsigned long long>(number); };
     std::printf("{\"requests\": %llu, \"seconds\": %.6f, \"bytes\": %llu, \"errors\": %llu, \"unfinished\": %llu",
-                static_cast<unsigned long long>(said.requests), said.seconds,
-                static_cast<unsigned long long>(said.bytes), static_cast<unsigned long long>(said.errors),
-                static_cast<unsigned long long>(said.unfinished));
+                whole(measured.requests), measured.seconds, whole(measured.bytes), whole(measured.errors),
+                whole(measured.unfinished));
     const char* comma = "";
     std::printf(", \"statuses\": {");
-    for (const auto& [status, count] : said.statuses) {
-        std::printf("%s\"%d\": %llu", comma, status, static_cast<unsigned long long>(count));
+    for (const auto& [status, count] : measured.statuses) {
+        std::printf("%s\"%d\": %llu", comma, status, whole(count));
         comma = ", ";
     }
     comma = "";
     std::printf("}, \"cpu_ns\": [");
-    for (const auto spent : said.cpu_nanoseconds) {
-        std::printf("%s%llu", comma, static_cast<unsigned long long>(spent));
+    for (const auto spent : measured.cpu_nanoseconds) {
+        std::printf("%s%llu", comma, whole(spent));
         comma = ", ";
     }
     std::printf("]");
-    print("latency_us", said.took.waited);
-    print("until_read_us", said.took.until_read);
-    if (said.calm) {
-        print("calm_latency_us", said.calm->took.waited);
-        print("calm_until_read_us", said.calm->took.until_read);
-        std::printf(", \"calm\": %.4f", said.calm->share);
-    }
-    std::printf(", \"unstamped\": %llu, \"late_p99_us\": %.1f}\n", static_cast<unsigned long long>(said.unstamped),
-                in_us(said.lateness.percentile(0.99)));
+    print("latency_us", measured.latency);
+    std::printf(", \"late_p99_us\": %.1f}\n", in_us(measured.lateness.percentile(0.99)));
     std::fflush(stdout);
 }
 

@@ -1,10 +1,9 @@
-// Writes the requests: one after the other, each with the path and the key that the options' laws draw. The draws are
-// the same in every run.
+// Writes the requests one after the other, each with a path and a key drawn as the options say. The draws are the same
+// in every run.
 #pragma once
 
 #include "bench/load/options.hpp"
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -52,8 +51,6 @@ private:
         switch (chosen_.keys.drawn) {
         case key_choice::law::uniform:
             return random() % n;
-        case key_choice::law::zipf: // the continuous law with exponent 1, inverted
-            return static_cast<std::uint64_t>(std::exp(fraction() * std::log(static_cast<double>(n) + 1))) - 1;
         case key_choice::law::sequence:
             return turn_++ % n;
         default:

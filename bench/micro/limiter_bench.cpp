@@ -1,12 +1,13 @@
-// What a decision costs. Three ratios, each taken within one run of one process, because machines differ and are noisy:
-//   1. a two-rule decision on one key against a bare find-and-increment in boost::unordered_flat_map, same keys, same
-//      order (target: at most 2). Measured twice. One at a time: each starts when the one before has finished, as
-//      requests do; that is what one costs. Back to back: the processor may run several lookups of the bare map at
-//      once, which no lock lets it do;
-//   2. bytes of state a key besides its text (target: at most 64);
-//   3. what two threads decide against one (target: at least 1.8).
-// `bench_limiter --ratios` prints these (script/bench --micro); `--growth KEYS` prints how a decision's time grows with
-// keys and rules, as JSON for bench/run; without either it is Google Benchmark's table.
+// The cost of a decision of the memory store. Three ratios, each taken within one process, because machines differ:
+//   1. a two-rule decision on one key against a bare find-and-increment in boost::unordered_flat_map, with the same
+//   keys in
+//      the same order (target: at most 2). Measured one at a time, where each starts when the one before has finished,
+//      as requests do; and back to back, where the processor overlaps several lookups of the bare map, which a lock
+//      does not allow;
+//   2. bytes of state per key, without its text (target: at most 64);
+//   3. decisions of two threads against one (target: at least 1.8 times as many).
+// `bench_limiter --ratios` prints these (script/bench --micro). `--growth KEYS` prints how the time of a decision grows
+// with keys and rules, as JSON for bench/run. Without an option it prints Google Benchmark's table.
 #include "limiter/memory/memory_store.hpp"
 
 #include <benchmark/benchmark.h>
@@ -28,7 +29,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr time_point start{std::chrono::hours{24 * 365 * 50}};
-constexpr std::size_t draws = 1 << 20; // more than any cache of keys, drawn before the clock runs
+constexpr std::size_t draws = 1 << 20; // more keys than a cache holds; drawn before the measurement
 
 std::vector<std::string> make_keys(std::size_t n)
 {
@@ -65,14 +66,14 @@ std::vector<rule> two_rules()
     return {minute, day};
 }
 
-// Both tables hold every key before anything is timed.
+// Both tables hold every key before the measurement.
 struct subject
 {
     explicit subject(std::size_t n, std::vector<rule> rules = two_rules(), bool beside_bare = true)
         : keys(make_keys(n)), order(make_order(n, 1)), store(n * 2)
     {
         group = store.define("user", std::move(rules), start);
-        decision said[max_rules_a_group];
+        decision said[max_rules_per_group];
         for (const auto& key : keys) {
             const part p{group.get(), key, {}};
             store.take({&p, 1}, start, said);
@@ -100,18 +101,18 @@ enum class pace
     back_to_back
 };
 
-// Zero, which only the result knows: the next key cannot be fetched before it.
+// Returns zero computed from the result, so that the next key cannot be fetched before the result is known.
 template <pace Pace>
 std::size_t after(std::uint64_t result)
 {
     return Pace == pace::one_at_a_time ? result >> 63 : 0;
 }
 
-// One pass over `count` draws. Each key is asked for every ten seconds on average, so that nearly all are admitted.
+// One pass over `count` draws. Each key is requested every ten seconds on average, so that nearly all are admitted.
 template <pace Pace>
 void decide_pass(subject& s, std::size_t from, std::size_t count, std::int64_t tick)
 {
-    decision said[max_rules_a_group]{};
+    decision said[max_rules_per_group]{};
     const auto step = std::max<std::int64_t>(1, 10'000'000 / static_cast<std::int64_t>(s.keys.size()));
     for (std::size_t i = 0; i < count; ++i) {
         const auto draw = (from + i + after<Pace>(said[0].remaining + said[1].remaining)) & (draws - 1);
@@ -189,7 +190,7 @@ void print_decision_ratio(std::size_t keys)
 {
     auto& s = with(keys);
     std::vector<double> decide, bare, ratio;
-    for (int i = 0; i < repetitions; ++i) { // side by side, so that noise meets both
+    for (int i = 0; i < repetitions; ++i) { // alternating, so that noise affects both
         bare.push_back(ns_each(draws, [&] { bare_pass<Pace>(s, 0, draws); }));
         decide.push_back(ns_each(draws, [&] { decide_pass<Pace>(s, 0, draws, tick); }));
         tick += std::int64_t{draws};
@@ -244,7 +245,7 @@ void print_threads(std::size_t keys)
                 1000 / median(two), 1000 / median(one), median(ratio));
 }
 
-// How it grows: medians over a few passes, one at a time.
+// How the cost grows: medians of a few passes, one at a time.
 
 double decision_ns(subject& s)
 {
@@ -256,7 +257,7 @@ double decision_ns(subject& s)
     return median(seen);
 }
 
-// Buckets and windows in turn, as chains have them.
+// Buckets and windows alternate, as in usual chains.
 std::vector<rule> many_rules(std::size_t n)
 {
     std::vector<rule> rules;
@@ -288,7 +289,7 @@ void print_growth(std::size_t most_keys)
         const auto stats = s.store.stats();
         bytes.emplace_back(n, static_cast<double>(stats.bytes) / static_cast<double>(stats.keys));
     }
-    for (std::size_t n = 1; n <= max_rules_a_group; n *= 2) {
+    for (std::size_t n = 1; n <= max_rules_per_group; n *= 2) {
         subject s(10'000, many_rules(n), false);
         rules.emplace_back(n, decision_ns(s));
     }
