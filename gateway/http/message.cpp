@@ -154,4 +154,11 @@ std::string_view message::append_body(std::span<const std::string_view> pieces, 
     return {};
 }
 
+bool is_too_slow(std::chrono::steady_clock::duration waited, std::uint64_t bytes,
+                 std::chrono::steady_clock::duration grace, std::uint64_t rate)
+{
+    const auto beyond = std::chrono::duration<double>(waited - grace).count();
+    return rate != 0 && beyond * static_cast<double>(rate) > static_cast<double>(bytes);
+}
+
 } // namespace headgate::http

@@ -95,4 +95,9 @@ private:
     body_framing answer_framing_;
 };
 
+// Returns whether a client has been waited for longer than `grace` and one second per `rate` bytes that came (O5).
+// No rate: no minimum.
+bool is_too_slow(std::chrono::steady_clock::duration waited, std::uint64_t bytes,
+                 std::chrono::steady_clock::duration grace, std::uint64_t rate);
+
 } // namespace headgate::http

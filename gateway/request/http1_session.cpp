@@ -15,13 +15,6 @@ constexpr std::uint64_t most_dropped =
 
 } // namespace
 
-bool is_too_slow(std::chrono::steady_clock::duration waited, std::uint64_t bytes,
-                 std::chrono::steady_clock::duration grace, std::uint64_t rate)
-{
-    const auto beyond = std::chrono::duration<double>(waited - grace).count();
-    return rate != 0 && beyond * static_cast<double>(rate) > static_cast<double>(bytes);
-}
-
 template <class Stream>
 http1_session<Stream>::http1_session(worker& owner, listener& from, Stream stream, const http::ip_address& peer)
     : worker_(owner), listener_(from), stream_(owner.loop(), std::move(stream))
@@ -178,7 +171,7 @@ task<body_piece> http1_session<Stream>::read_body()
             piece.error = http_error::body_timeout;
         else if (got.error || m.is_reading_stopped)
             piece.error = http_error::client_gone;
-        else if (is_too_slow(m.body_wait, m.body_bytes() + got.bytes, allowed.body, allowed.body_rate.bytes))
+        else if (http::is_too_slow(m.body_wait, m.body_bytes() + got.bytes, allowed.body, allowed.body_rate.bytes))
             piece.error = http_error::body_timeout;
         if (piece.error != http_error::none)
             co_return piece;

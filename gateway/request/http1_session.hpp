@@ -18,11 +18,6 @@ namespace headgate {
 
 class worker;
 
-// Returns whether a client has been waited for longer than `grace` and one second per `rate` bytes that came (O5).
-// No rate: no minimum.
-bool is_too_slow(std::chrono::steady_clock::duration waited, std::uint64_t bytes,
-                 std::chrono::steady_clock::duration grace, std::uint64_t rate);
-
 template <class Stream>
 class http1_session final : public session, public client, private deadline
 {

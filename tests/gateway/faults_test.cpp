@@ -1,6 +1,6 @@
 // Clients and upstreams that are slow, vanish or take nothing: hardening O2, O5 and the fault catalogue. Every test
 // ends with as many descriptors and open sessions as it began with.
-#include "gateway/request/http1_session.hpp"
+#include "gateway/http/message.hpp"
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -154,7 +154,7 @@ TEST_CASE("faults: O5, a body that comes a byte at a time is 408 though each byt
 
 TEST_CASE("faults: O5, how slow a body may be")
 {
-    using headgate::is_too_slow;
+    using headgate::http::is_too_slow;
     CHECK_FALSE(is_too_slow(60s, 0, 60s, 256));
     CHECK(is_too_slow(60s + 1us, 0, 60s, 256));
     CHECK_FALSE(is_too_slow(61s, 256, 60s, 256));
