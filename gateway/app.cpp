@@ -18,7 +18,7 @@ unsigned worker_count(const config::gateway_config& config)
     return config.workers ? static_cast<unsigned>(config.workers) : std::max(1u, std::thread::hardware_concurrency());
 }
 
-// The signals that app::run obeys; every other thread has them blocked.
+// Returns the signals that app::run handles; they are blocked in every other thread.
 sigset_t handled_signals()
 {
     sigset_t set;
@@ -71,7 +71,7 @@ void app::load_snapshots()
             continue;
         const auto loaded = limiter::load_snapshot(*store->second, from.snapshot->path, clock_.now());
         if (!loaded.error.empty())
-            spdlog::warn("store {}: snapshot {} ignored: {}; counters start afresh", name, from.snapshot->path,
+            spdlog::warn("store {}: snapshot {} ignored: {}; all counters start at zero", name, from.snapshot->path,
                          loaded.error);
         else if (loaded.found)
             spdlog::info("store {}: {} keys from snapshot {}", name, loaded.keys, from.snapshot->path);
@@ -104,7 +104,7 @@ readiness app::is_ready() const
         state.reasons.push_back("draining");
     for (const auto& [store, trouble] : health_.failing())
         (trouble.refuses ? state.reasons : state.warnings).push_back("store " + store + ": " + trouble.why);
-    // Limits still hold: a restart would forget what was used, clients notice nothing now.
+    // Only a warning: limits still hold; a restart would lose the counters.
     std::lock_guard guard(lock_);
     for (const auto& [store, error] : failing_snapshots_)
         state.warnings.push_back("store " + store + ": snapshot failing: " + error);
@@ -113,7 +113,8 @@ readiness app::is_ready() const
 
 void app::drain()
 {
-    is_draining_ = true; // readiness first: whoever asks is told before a connection is refused
+    is_draining_ =
+        true; // before the listeners close, so that a load balancer reads /readyz before a connection is refused
     for (auto& w : workers_)
         w->drain();
 }
@@ -124,14 +125,14 @@ void app::stop()
         w->stop();
     for (auto& w : workers_)
         w->join();
-    keepers_.clear(); // each saves once more
+    keepers_.clear(); // each saves a last snapshot
     log_.stop();
     if (admin_)
         admin_->stop();
 }
 
-// A request that began before the reload is judged by the new rules of its old route's chains, and has room for so many
-// decisions.
+// Throws if a running request could get too many decisions: a request that began before the reload is decided by the
+// new rules of its old route's chains, and has room for a fixed number of decisions.
 void app::check_room(const config::gateway_config& next) const
 {
     for (const auto& route : config_->routes) {
@@ -141,9 +142,10 @@ void app::check_room(const config::gateway_config& next) const
             rules += then == next.chains.end() ? 0 : then->second.rules.size();
         }
         if (rules > limiter::max_decisions)
-            throw std::runtime_error("the chains of the running route " + route.name +
-                                     " would grow to more rules than a request has room for; take them off the route "
-                                     "first, in a reload of its own");
+            throw std::runtime_error(
+                "the chains of the running route " + route.name +
+                " would grow to more rules than a request has room for; remove them from the route "
+                "first, in a reload of its own");
     }
 }
 
@@ -155,7 +157,7 @@ void app::reload(config::gateway_config config)
     try {
         log_.use(config_->source.log.access.path);
     } catch (const std::system_error& error) {
-        spdlog::error("{}; the former one is written on", error.what());
+        spdlog::error("{}; the previous access log stays in use", error.what());
     }
     for (auto& w : workers_)
         w->use(config_);
@@ -165,7 +167,7 @@ void app::reload(config::gateway_config config)
     metrics_.reloads.add();
 }
 
-// A file with errors changes nothing.
+// Reads the file and reloads. A file with errors changes nothing.
 void app::reload_from(const std::string& file)
 {
     auto loaded = load_configuration(file);
@@ -193,7 +195,7 @@ std::size_t app::open_sessions() const
     return open;
 }
 
-// Ends when no client is left, the time is up or a second signal came.
+// Returns when no client is left, when drain_timeout is over, or at a second signal.
 task<> app::wait_until_drained(asio::signal_set& signals)
 {
     constexpr std::chrono::milliseconds look_again{20};

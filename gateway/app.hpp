@@ -1,5 +1,5 @@
-// Builds and owns everything: stores, compiled_config, workers, the logs' writer, the operators' listener. Answers
-// signals: TERM and INT drain, HUP reloads, USR1 reopens the access log, a second TERM ends at once.
+// Builds and owns everything: stores, compiled_config, workers, the access log's writer, the operators' listener.
+// Handles signals: TERM and INT drain, HUP reloads, USR1 reopens the access log, a second TERM ends at once.
 #pragma once
 
 #include "config/model.hpp"
@@ -27,23 +27,23 @@ namespace headgate {
 class app
 {
 public:
-    // Binds every listener before it returns; throws std::system_error when one cannot be had.
+    // Binds every listener. Throws std::system_error when one cannot be bound.
     explicit app(config::gateway_config config);
     ~app();
 
     void start();
-    // Serves until a signal ends it. The exit status: 0 after a clean drain.
+    // Serves until a signal ends it. Returns the exit status: 0 after a clean drain.
     int run(const std::string& file);
 
-    // The ports the listeners got, in the order of the file.
+    // Returns the listeners' actual ports, in the order of the file.
     const std::vector<std::uint16_t>& ports() const { return ports_; }
     std::uint16_t admin_port() const { return admin_ ? admin_->address().port : std::uint16_t{0}; }
     void drain();
     void stop();
 
-    // Takes a checked configuration: limits, routes and answers change at once, nothing is dropped.
+    // Adopts a checked configuration: limits, routes and answers change at once; no connection is closed.
     void reload(config::gateway_config config);
-    // The access log's file has been moved away.
+    // Opens the access log again by its name, after its file was moved away.
     void reopen_logs() { log_.reopen(); }
     gateway_clock& clock() { return clock_; }
 
@@ -65,7 +65,7 @@ private:
     std::vector<std::unique_ptr<worker>> workers_;
     gateway_metrics metrics_{workers_, log_};
     mutable std::mutex lock_;
-    std::map<std::string, std::string> failing_snapshots_; // store -> what went wrong last
+    std::map<std::string, std::string> failing_snapshots_; // by the store's name: the last error
     std::vector<std::unique_ptr<limiter::snapshot_keeper>> keepers_;
     std::vector<std::uint16_t> ports_;
     std::atomic<bool> is_draining_{false};

@@ -1,5 +1,5 @@
-// Large read buffers of one worker, last in, first out: few are in use at a time, and the one handed out is still in the
-// cache.
+// Large read buffers of one worker, last in, first out: few are in use at a time, and the buffer used last is still in
+// the CPU's cache.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -12,7 +12,7 @@ namespace headgate {
 class buffer_pool
 {
 public:
-    static constexpr std::size_t size = 68 * 1024; // 64 KiB of body with their head
+    static constexpr std::size_t size = 68 * 1024; // 64 KiB of body and its head
 
     http::byte_buffer take()
     {
@@ -22,7 +22,7 @@ public:
         spare_.pop_back();
         return buffer;
     }
-    // Does nothing for a buffer without memory; one that has grown is not kept.
+    // Keeps the buffer for reuse, unless it has no memory or has grown.
     void give_back(http::byte_buffer buffer)
     {
         if (buffer.capacity() < size || buffer.capacity() > 4 * size || spare_.size() >= most_spare)
@@ -36,7 +36,7 @@ private:
     std::vector<http::byte_buffer> spare_;
 };
 
-// A buffer of the pool that is given back at the end of its owner, or earlier.
+// A buffer of the pool. Its destructor gives it back, if that was not done before.
 class pooled_buffer
 {
 public:

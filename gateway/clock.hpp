@@ -1,5 +1,5 @@
-// The gateway's time: steady, so that a step of the system's clock neither refuses everyone nor lets everyone pass
-// (L3), but counted from the epoch, so that a calendar day is a day.
+// The gateway's time. It is steady, so that a step of the system clock neither refuses nor admits all clients (L3), and
+// it is counted from the epoch, so that calendar windows begin with the calendar.
 #pragma once
 
 #include "limiter/core/time.hpp"

@@ -1,4 +1,4 @@
-// A number that one thread writes and any may read: plain stores, no locked instruction.
+// A number that one thread writes and any thread may read: plain stores, no locked instruction.
 #pragma once
 
 #include <atomic>

@@ -17,7 +17,8 @@ void complain(const config::gateway_config& config, std::vector<config::problem>
         problems.push_back(config.places->make(config::severity::error, path, what));
 }
 
-// What only the parts that talk to Redis know: certificates that cannot be read, limits that Redis cannot count.
+// Checks what only limiter/redis and the TLS code can check: certificates that cannot be read, limits that Redis cannot
+// count.
 void check_shared_stores(const config::gateway_config& config, std::vector<config::problem>& problems)
 {
     for (const auto& name : shared_store_names(config)) {

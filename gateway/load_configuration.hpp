@@ -1,5 +1,5 @@
-// A configuration file with all that can be found wrong with it before anything starts: what it says, what is not built
-// yet, and what stands in the files that it names.
+// Reads a configuration file and finds every problem that can be found before the gateway starts: in the file itself,
+// in the files that it names, and the use of features that are not built yet.
 #pragma once
 
 #include "config/load.hpp"

@@ -15,7 +15,7 @@ using namespace headgate;
 
 constexpr int ok = 0, bad_configuration = 1, bad_usage = 2;
 
-// Prints every problem; the configuration is there only when nothing keeps the gateway from starting.
+// Loads a configuration and prints every problem. Returns nothing when a problem keeps the gateway from starting.
 std::optional<config::gateway_config> load(const std::string& file)
 {
     auto loaded = load_configuration(file);
@@ -77,8 +77,8 @@ int run(const std::string& file)
 
 int main(int argc, char** argv)
 {
-    CLI::App cli{"headgate: an HTTP gateway that limits how often clients may ask.\n\n"
-                 "  headgate check gateway.yaml     see whether a configuration is right, and what it means\n"
+    CLI::App cli{"headgate: an HTTP gateway that limits the rate of requests.\n\n"
+                 "  headgate check gateway.yaml     check a configuration and print what it means\n"
                  "  headgate run gateway.yaml       start\n\n"
                  "Signals: HUP reads the configuration again, USR1 reopens the access log, TERM finishes what is in\n"
                  "flight and ends.\n"
@@ -88,7 +88,7 @@ int main(int argc, char** argv)
     auto* run_command = cli.add_subcommand("run", "Start the gateway on a configuration");
     run_command->add_option("FILE", file, "the configuration, e.g. gateway.yaml")->required();
     auto* check_command =
-        cli.add_subcommand("check", "Check a configuration and say in words what it means; starts nothing");
+        cli.add_subcommand("check", "Check a configuration and print what it means; does not start the gateway");
     check_command->add_option("FILE", file, "the configuration, e.g. gateway.yaml")->required();
     auto* version_command = cli.add_subcommand("version", "Print the version");
 

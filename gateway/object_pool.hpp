@@ -1,4 +1,4 @@
-// Objects of one worker that are used again, last in, first out: the one handed out is still in the cache.
+// Reusable objects of one worker, last in, first out: the object used last is still in the CPU's cache.
 #pragma once
 
 #include <cstddef>

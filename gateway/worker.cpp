@@ -17,10 +17,10 @@ namespace headgate {
 
 namespace {
 
-// How late a deadline may be noticed.
+// The longest delay of a deadline.
 constexpr std::chrono::milliseconds tick_length{100};
 
-// 16 digits, eight at a time: half bytes spread out to bytes, then 9 < x made letters.
+// Writes 16 hexadecimal digits, eight at a time: spreads half bytes to bytes, then turns values above 9 into letters.
 void write_hex(std::uint64_t value, char* out)
 {
     constexpr std::uint64_t each = 0x0101010101010101u;
@@ -51,7 +51,7 @@ worker::~worker()
 {
     stop();
     join();
-    loop_.run(); // a worker that was never started has coroutines to end too
+    loop_.run(); // a worker that was never started also has coroutines to end
 }
 
 void worker::add_listener(std::unique_ptr<listener> l) { listeners_.push_back(std::move(l)); }
@@ -92,7 +92,7 @@ std::string_view worker::http_date()
 std::string_view worker::new_request_id(char* out)
 {
     std::copy(id_prefix_.begin(), id_prefix_.end(), out);
-    write_hex(++id_next_ * 0x9e3779b97f4a7c15u, out + id_prefix_.size()); // odd multiplier: never the same twice
+    write_hex(++id_next_ * 0x9e3779b97f4a7c15u, out + id_prefix_.size()); // an odd multiplier: no value repeats
     return {out, 2 * id_prefix_.size()};
 }
 
@@ -109,11 +109,11 @@ boost::local_shared_ptr<upstream> worker::upstream_of(const request& r)
 {
     if (r.memory->config == config_) [[likely]]
         return upstreams_[r.received.route->upstream_number];
-    // A reload came between: the request goes where its own configuration says, on connections of its own if need be.
+    // After a reload: the request goes to the upstream of its own configuration, on separate connections if necessary.
     return connections_to(r.config().upstreams[r.received.route->upstream_number]);
 }
 
-// Those that are open, when nothing about the upstream has changed.
+// Returns the existing connections if the upstream is unchanged, else new ones.
 boost::local_shared_ptr<upstream> worker::connections_to(const compiled_upstream& wanted)
 {
     for (const auto& known : upstreams_) {
@@ -127,14 +127,14 @@ std::shared_ptr<shared_store> worker::store_of(const request& r, const compiled_
 {
     if (r.memory->config == config_) [[likely]]
         return shared_stores_[chain.shared_number];
-    // A reload came between: the store of that name, if there still is one.
+    // After a reload: the store with the same name, if it still exists.
     const auto& name = r.config().shared_stores[chain.shared_number].name;
     const auto found = std::find_if(shared_stores_.begin(), shared_stores_.end(),
                                     [&](const auto& known) { return known->name() == name; });
     return found == shared_stores_.end() ? nullptr : *found;
 }
 
-// The connection that is open, when nothing about the store has changed.
+// Returns the existing connection if the store is unchanged, else a new one.
 std::shared_ptr<shared_store> worker::store_for(const compiled_shared_store& wanted)
 {
     for (const auto& known : shared_stores_) {
@@ -144,7 +144,8 @@ std::shared_ptr<shared_store> worker::store_for(const compiled_shared_store& wan
     return std::make_shared<shared_store>(*this, wanted, health_);
 }
 
-// Redis gives back what a gateway holds in flight when it has not heard of it for a minute.
+// Renews the requests in flight in Redis, which no longer counts those of a gateway that has not renewed them for a
+// minute.
 void worker::renew_slots_in_time()
 {
     constexpr std::chrono::seconds every{15};
@@ -159,7 +160,7 @@ void worker::renew_slots_in_time()
 void worker::start_thread()
 {
     thread_ = std::thread([this] {
-        block_broken_pipes(); // splice has no flag for it
+        block_broken_pipes(); // splice has no flag like MSG_NOSIGNAL
         spawn(loop_.get_executor(), tick());
         for (auto& l : listeners_)
             l->open();
@@ -176,7 +177,7 @@ void worker::join()
 
 task<> worker::tick()
 {
-    while (!is_stopping_) { // a timer that has expired is past cancelling
+    while (!is_stopping_) { // an expired timer cannot be cancelled any more
         ticker_.expires_after(tick_length);
         co_await ticker_.async_wait(as_result);
         if (is_stopping_)
@@ -236,8 +237,8 @@ void worker::adopt(std::shared_ptr<const compiled_config> next)
     shared_stores_ = std::move(stores);
     for (auto& kept : shared_stores_)
         kept->store().forget_rules();
-    upstreams_ = std::move(reached); // a request that still uses one that is gone keeps it until it ends
-    request_memories_.clear();       // they refer to the configuration before
+    upstreams_ = std::move(reached); // a request that still uses a removed upstream keeps it until it ends
+    request_memories_.clear();       // they refer to the previous configuration
     config_ = std::move(next);
     metrics_.adopt(*config_);
     access_.use(config_->source.log.access);

@@ -1,5 +1,5 @@
-// One thread, its event loop, and what they own: listeners, sessions, requests, deadlines, pools of memory, counters.
-// Workers share the immutable compiled configuration and the stores, nothing else.
+// One thread, its event loop, and what they own: listeners, sessions, requests, deadlines, memory pools, counters.
+// Workers share only the immutable compiled configuration and the stores.
 #pragma once
 
 #include "gateway/admin/worker_metrics.hpp"
@@ -37,10 +37,10 @@ struct worker_counters
     counter connections; // open now
     counter accepted;
     counter refused_connections; // over a cap, or out of file descriptors
-    counter requests;            // begun
+    counter requests;            // started
     counter finished;
     counter limited;  // refused by a rule
-    counter degraded; // judged by shared counters
+    counter degraded; // decided by shared overflow counters or by on_outage
 };
 
 class worker
@@ -53,7 +53,7 @@ public:
     unsigned number() const { return number_; }
     event_loop& loop() { return loop_; }
     deadlines& timeouts() { return deadlines_; }
-    // For a look at clients while their requests wait for something else.
+    // Deadlines at which a session checks whether its client is still connected while its request waits.
     deadline_list& watch_list() { return watch_list_; }
     name_resolver& names() { return names_; }
     const gateway_clock& clock() const { return clock_; }
@@ -64,7 +64,7 @@ public:
     access_log& access() { return access_; }
     http::address_texts& address_texts() { return address_texts_; }
 
-    // On the worker's own thread, or before it runs.
+    // REQUIRES: called on the worker's thread, or before it runs.
     const std::shared_ptr<const compiled_config>& config() const { return config_; }
     void add_listener(std::unique_ptr<listener> l);
     object_pool<http::message>& http1_messages() { return http1_messages_; }
@@ -80,18 +80,18 @@ public:
     std::string_view http_date();
     // Writes 32 characters and returns them.
     std::string_view new_request_id(char* out);
-    // Returns a number from 0 to `most`, to spread things out; not a secret.
+    // Returns a random number from 0 to `most`, to spread timers; not for secrets.
     std::uint64_t any_up_to(std::uint64_t most);
     // Returns the connections of the upstream that the request's route leads to. REQUIRES: it is not the echo.
     boost::local_shared_ptr<upstream> upstream_of(const request& r);
     // Returns the store in Redis that has the chain's counters; nullptr when it is no longer configured.
     std::shared_ptr<shared_store> store_of(const request& r, const compiled_chain& chain) const;
 
-    // From any thread.
+    // May be called from any thread.
     void start_thread();
     void join();
     void use(std::shared_ptr<const compiled_config> next);
-    // Stops accepting; idle clients are let go, the others finish their request.
+    // Stops accepting and closes idle connections; sessions with a request finish it.
     void drain();
     void stop();
     std::size_t open_sessions() const { return counters_.connections.read(); }
@@ -115,7 +115,7 @@ private:
     steady_timer ticker_;
     deadlines deadlines_;
     deadline_list& watch_list_ = deadlines_.list_for(std::chrono::seconds{1});
-    name_resolver names_; // it posts what it finds to loop_, so it goes first
+    name_resolver names_; // it posts results to loop_, so it is destroyed first
     object_pool<http::message> http1_messages_;
     object_pool<request_memory> request_memories_;
     buffer_pool buffers_;
@@ -125,7 +125,7 @@ private:
     std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the configuration's number; null: an echo
     std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the configuration's number
     store_health& health_;
-    steady_time renewed_{}; // slots of requests in flight, last
+    steady_time renewed_{}; // when the requests in flight were last renewed
     list<session> sessions_;
     list<request> requests_;
     worker_counters counters_;

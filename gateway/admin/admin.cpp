@@ -112,7 +112,7 @@ task<> admin::accept_clients()
             spawn(io_.get_executor(), serve(std::move(socket)));
             continue;
         }
-        if (error) { // out of descriptors, most likely: no spinning
+        if (error) { // most likely no file descriptors are left: wait instead of spinning
             pause_.expires_after(out_of_descriptors_pause);
             co_await pause_.async_wait(as_result);
             if (!acceptor_.is_open())
@@ -138,19 +138,19 @@ task<> admin::serve(socket_type socket)
         const auto& request = parser.get();
         const std::string_view method(request.method_string().data(), request.method_string().size());
         const auto field = request[messages::field::authorization];
-        auto said = answer(method, {request.target().data(), request.target().size()}, {field.data(), field.size()});
+        auto result = answer(method, {request.target().data(), request.target().size()}, {field.data(), field.size()});
 
-        messages::response<messages::string_body> response(static_cast<messages::status>(said.status),
+        messages::response<messages::string_body> response(static_cast<messages::status>(result.status),
                                                            request.version());
-        response.set(messages::field::content_type, said.content_type);
+        response.set(messages::field::content_type, result.content_type);
         response.set(messages::field::cache_control, "no-store");
-        if (said.status == 401)
+        if (result.status == 401)
             response.set(messages::field::www_authenticate, "Bearer");
-        if (said.status == 405)
+        if (result.status == 405)
             response.set(messages::field::allow, "GET, HEAD");
         response.keep_alive(request.keep_alive());
         const bool head_only = method == "HEAD";
-        response.body() = std::move(said.body);
+        response.body() = std::move(result.body);
         response.prepare_payload();
         messages::response_serializer<messages::string_body> serializer(response);
         client.expires_after(time_for_a_request);
@@ -198,7 +198,7 @@ admin_answer admin::answer(std::string_view method, std::string_view target, std
         spdlog::error("admin {}: {}", path, error.what());
         return {.status = 500, .body = "internal error\n"};
     }
-    return {.status = 404, .body = "there is /healthz, /readyz and /metrics\n"};
+    return {.status = 404, .body = "not found; the paths are /healthz, /readyz and /metrics\n"};
 }
 
 } // namespace headgate

@@ -1,5 +1,5 @@
-// The operators' listener: /healthz, /readyz, /metrics. A thread and an event loop of its own, so that it answers
-// however busy the workers are (O4). Loopback unless configured otherwise; with a token when one is set.
+// The operators' listener: /healthz, /readyz, /metrics. It has its own thread and event loop, so that it answers while
+// the workers are busy. It listens on loopback unless configured otherwise, and requires a token when one is set.
 #pragma once
 
 #include "config/model.hpp"
@@ -22,7 +22,7 @@
 
 namespace headgate {
 
-// Why no client should be sent here, and what works but not as well as it should.
+// Why this gateway should get no clients, and which parts of it work with restrictions.
 struct readiness
 {
     std::vector<std::string> reasons; // empty: ready
@@ -44,13 +44,13 @@ public:
         std::function<readiness()> ready;
         const prometheus::Collectable& metrics;
     };
-    // Binds; throws std::system_error when the address cannot be had.
+    // Binds. Throws std::system_error when the address cannot be bound.
     admin(const config::admin_config& config, sources from);
     ~admin() { stop(); }
     admin(const admin&) = delete;
     admin& operator=(const admin&) = delete;
 
-    const config::host_port& address() const { return address_; } // with the port it got
+    const config::host_port& address() const { return address_; } // with the actual port
     void start();
     void stop();
     void use_token(const config::secret& token);
@@ -67,7 +67,7 @@ private:
 
     sources from_;
     config::host_port address_;
-    mutable std::mutex lock_; // over the token
+    mutable std::mutex lock_; // guards the token
     config::secret token_;
     asio::io_context io_{1};
     acceptor_type acceptor_;
@@ -76,7 +76,7 @@ private:
     std::thread thread_;
 };
 
-// True when both are the same; takes as long whichever byte of two equally long ones differs.
+// Returns whether both are equal. For secrets of equal length the time does not depend on where they differ.
 bool same_secret(std::string_view a, std::string_view b);
 
 } // namespace headgate

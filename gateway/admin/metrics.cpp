@@ -14,7 +14,7 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using labels = std::vector<ClientMetric::Label>;
 
-// Makes one family after the other, in the order they are shown.
+// Builds the metric families one after the other, in the order of the output.
 class exposition
 {
 public:
@@ -195,20 +195,21 @@ void show_shared_stores(exposition& out, const sums& all)
             out.value(sum.*what, {{"store", store}});
     };
     using sum = shared_store_sums;
-    each("headgate_redis_decisions_total", "Chains asked of Redis.", MetricType::Counter, &sum::decisions);
-    each("headgate_redis_failures_total", "Questions to Redis that came to nothing. Their requests met on_outage.",
+    each("headgate_redis_decisions_total", "Chains sent to Redis for a decision.", MetricType::Counter,
+         &sum::decisions);
+    each("headgate_redis_failures_total", "Calls to Redis without a result. Their requests were decided by on_outage.",
          MetricType::Counter, &sum::failures);
     each("headgate_redis_lost_corrections_total", "Refunds and settled costs that did not reach Redis.",
          MetricType::Counter, &sum::lost_corrections);
-    each("headgate_redis_ready_workers", "Workers whose connection to Redis stands and answers.", MetricType::Gauge,
+    each("headgate_redis_ready_workers", "Workers whose connection to Redis is open and answers.", MetricType::Gauge,
          &sum::is_ready);
-    each("headgate_redis_timeouts_total", "Commands without a reply in time.", MetricType::Counter, &sum::timeouts);
+    each("headgate_redis_timeouts_total", "Commands without a reply before their timeout.", MetricType::Counter,
+         &sum::timeouts);
     each("headgate_redis_connections_total", "Connections made, the first of each worker included.",
          MetricType::Counter, &sum::reconnects);
-    each("headgate_redis_late_replies_total", "Replies that came after their time, and were dropped.",
+    each("headgate_redis_late_replies_total", "Replies that came after their command's timeout, and were dropped.",
          MetricType::Counter, &sum::late_replies);
-    each("headgate_redis_conversions_total", "Keys carried over to other limits.", MetricType::Counter,
-         &sum::conversions);
+    each("headgate_redis_conversions_total", "Keys converted to other limits.", MetricType::Counter, &sum::conversions);
     each("headgate_redis_errors_total", "Error replies.", MetricType::Counter, &sum::errors);
     each("headgate_redis_redirections_total", "MOVED and ASK of a cluster's nodes, followed.", MetricType::Counter,
          &sum::redirections);
@@ -230,8 +231,8 @@ void show_stores(exposition& out, const named_stats& stores)
     using stats = limiter::store_stats;
     each("headgate_store_keys", "Keys that the store holds.", MetricType::Gauge, &stats::keys);
     each("headgate_store_bytes", "Memory of the store's keys.", MetricType::Gauge, &stats::bytes);
-    each("headgate_store_evicted_total", "Recovered keys that made room for others.", MetricType::Counter,
-         &stats::evicted);
+    each("headgate_store_evicted_total", "Recovered keys that were evicted to make room for new keys.",
+         MetricType::Counter, &stats::evicted);
     each("headgate_store_shared_takes_total",
          "Decisions by shared overflow counters, because the store was full. Above 0: raise max_keys.",
          MetricType::Counter, &stats::shared_takes);
@@ -263,11 +264,11 @@ std::vector<MetricFamily> gateway_metrics::Collect() const
     show_connections(out, all);
     show_stores(out, stores);
     show_shared_stores(out, all);
-    out.one("headgate_degraded_total", "Requests judged by shared overflow counters.", MetricType::Counter,
+    out.one("headgate_degraded_total", "Requests decided by overflow counters or by on_outage.", MetricType::Counter,
             all.degraded);
     out.one("headgate_access_log_dropped_total", "Lines of the access log that could not be written.",
             MetricType::Counter, log_.dropped());
-    out.family("headgate_config_reloads_total", "Reloads, by what became of them.", MetricType::Counter);
+    out.family("headgate_config_reloads_total", "Reloads, by result.", MetricType::Counter);
     out.value(reloads.read(), {{"result", "applied"}});
     out.value(refused_reloads.read(), {{"result", "refused"}});
     out.one("headgate_workers", "Worker threads.", MetricType::Gauge, workers_.size());

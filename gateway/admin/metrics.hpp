@@ -1,5 +1,5 @@
-// Everything /metrics shows: the workers' own counters added up when somebody asks, and the state of the stores.
-// docs/operations.md lists the names.
+// Everything that /metrics shows: the sums of the workers' counters, computed for each scrape, and the state of the
+// stores. docs/operations.md lists the names.
 #pragma once
 
 #include "gateway/compiled/config.hpp"
@@ -26,14 +26,14 @@ public:
         : workers_(workers), log_(log)
     {}
 
-    // After every (re)load; stores are never taken away.
+    // Adds the stores. To be called after every (re)load; stores are never removed.
     void watch(const store_map& stores);
 
     // Written by the thread that reloads.
     counter reloads;
     counter refused_reloads;
 
-    // From any thread, once the workers have been made.
+    // May be called from any thread, once the workers exist.
     std::vector<prometheus::MetricFamily> Collect() const override;
 
 private:

@@ -37,14 +37,14 @@ void worker_metrics::adopt(const compiled_config& next)
     for (const auto& [name, _] : next.source.upstreams)
         upstreams_[name];
     for (const auto& store : next.shared_stores)
-        stores_[store.name]; // one that has gone may come back: counters never run backwards
+        stores_[store.name]; // kept when the store is removed: it may be added again, and its counters must not go back
     by_number_.clear();
     for (const auto& route : next.routes)
         by_number_.push_back(&routes_.find(route.name)->second);
     adopted_ = &next;
 }
 
-// Null: a rule that is no longer configured, or not yet.
+// Returns nullptr for a rule that is no longer configured, or not yet.
 counter* route_counters::of_rule(const limiter::rule& refusing)
 {
     for (const auto& [rule, refusals] : by_known_rule) {
@@ -63,7 +63,7 @@ route_counters& worker_metrics::of_route(const request& r)
         return unrouted_;
     if (&r.config() == adopted_)
         return *by_number_[static_cast<std::size_t>(route - r.config().routes.data())];
-    const auto known = routes_.find(route->name); // it began before a reload
+    const auto known = routes_.find(route->name); // the request began before a reload
     return known == routes_.end() ? unrouted_ : known->second;
 }
 

@@ -1,5 +1,5 @@
-// What one worker counts by route, rule and upstream. The tables are made when a configuration is adopted, so that a
-// request only adds to numbers in place. Label values are configured names only: no client can make one (O7).
+// What one worker counts by route, rule and upstream. The tables are built when a configuration is adopted, so that a
+// request only increments counters. Label values are configured names only: no client can create one.
 #pragma once
 
 #include "gateway/compiled/config.hpp"
@@ -34,7 +34,7 @@ struct route_counters
     using by_rule = std::map<std::string, counter, std::less<>>;
     by_rule refused;
     by_rule shadow_refused; // by a shadow rule that let the request pass
-    // The same for the rules of the configuration in force, by the rule: nearly all that refuse are among them.
+    // The same counters by pointer, for the rules of the current configuration: a fast lookup for most refusals.
     std::vector<std::pair<const limiter::rule*, counter*>> by_known_rule;
 
     counter* of_rule(const limiter::rule& refusing);
@@ -48,8 +48,8 @@ struct upstream_counters
 
 struct shared_store_counters
 {
-    counter decisions;        // asked of it
-    counter failures;         // questions that came to nothing, whatever they were
+    counter decisions;        // requested from the store
+    counter failures;         // calls of any kind without a result
     counter lost_corrections; // refunds and settled costs among them
     counter is_ready;         // 1: connected and answering, as of the worker's last tick
     counter timeouts, reconnects, late_replies, conversions, errors;
@@ -59,13 +59,13 @@ struct shared_store_counters
 class worker_metrics
 {
 public:
-    // On the worker's thread, or before it runs. What is no longer configured is forgotten.
+    // Removes what is no longer configured. REQUIRES: called on the worker's thread, or before it runs.
     void adopt(const compiled_config& next);
     void count(const request& r, std::chrono::microseconds took);
     upstream_counters& of_upstream(std::string_view name);
     shared_store_counters& of_store(std::string_view name);
 
-    // From any thread: visit(name, counters) for each.
+    // Calls visit(name, counters) for each. May be called from any thread.
     template <class Visit>
     void each_route(Visit visit) const
     {
@@ -88,20 +88,20 @@ public:
         for (const auto& [name, counters] : stores_)
             visit(std::string_view(name), counters);
     }
-    static constexpr const char* no_route = "(none)"; // malformed, or nothing is configured for it
+    static constexpr const char* no_route = "(none)"; // the request was malformed, or no route matched
 
 private:
     route_counters& of_route(const request& r);
 
-    mutable std::mutex lock_; // over the shape of the tables; only the worker's thread changes it
+    mutable std::mutex lock_; // guards the structure of the tables; only the worker's thread changes it
     std::map<std::string, route_counters, std::less<>> routes_;
     std::map<std::string, upstream_counters, std::less<>> upstreams_;
     std::map<std::string, shared_store_counters, std::less<>> stores_;
     route_counters unrouted_;
     upstream_counters forgotten_; // of a configuration that has been replaced
     shared_store_counters forgotten_store_;
-    const compiled_config* adopted_ = nullptr; // the one that by_number_ is for
-    std::vector<route_counters*> by_number_;   // as the compiled_config's routes
+    const compiled_config* adopted_ = nullptr; // the one that by_number_ belongs to
+    std::vector<route_counters*> by_number_;   // in the order of the compiled_config's routes
 };
 
 } // namespace headgate

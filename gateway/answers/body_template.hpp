@@ -1,5 +1,5 @@
-// The body of a refusal in the operator's words: text with places for {rule}, {limit} and {wait}. Cut into pieces once,
-// so that a refusal only puts them together. Braces that name nothing else stay as they are: JSON is full of them.
+// A refusal's body from the operator's template: text with the placeholders {rule}, {limit} and {wait}. It is split
+// into pieces once, so that a refusal only joins them. All other braces are literal text, because JSON contains many.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -13,7 +13,7 @@ namespace headgate {
 class body_template
 {
 public:
-    // What is put into the places; escaped as the body's media type needs it.
+    // The values of the placeholders; they are escaped as the body's media type requires.
     struct values
     {
         std::string_view rule, limit, wait;
@@ -34,7 +34,7 @@ private:
     struct piece
     {
         std::string text;
-        std::string_view values::*place = nullptr; // comes after the text; null: nothing does
+        std::string_view values::*place = nullptr; // follows the text; null: no value follows
     };
     static escaping escaping_for(std::string_view content_type);
 

@@ -8,7 +8,7 @@ namespace headgate {
 
 namespace {
 
-// Seconds with three decimals, rounded up; operators look closer than clients do.
+// Appends seconds with three decimals, rounded up: operators need more precision than clients.
 void append_seconds(http::byte_buffer& out, limiter::microseconds t)
 {
     const auto milliseconds = (static_cast<std::uint64_t>(t.count()) + 999) / 1000;
@@ -18,15 +18,15 @@ void append_seconds(http::byte_buffer& out, limiter::microseconds t)
     out.append_number(rest);
 }
 
-std::string_view verdict_of(const limiter::rule& rule, const limiter::decision& said)
+std::string_view verdict_of(const limiter::rule& rule, const limiter::decision& decided)
 {
-    if (said.admitted)
+    if (decided.admitted)
         return "passed";
     return rule.shadow ? "shadow_refused" : "refused";
 }
 
 void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_text* text,
-                 const limiter::decision& said)
+                 const limiter::decision& decided)
 {
     out.append("rule=");
     append_sf_string(out, rule.name);
@@ -35,20 +35,20 @@ void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_t
         append_sf_string(out, text->chain);
     }
     out.append("; algorithm=", config::name_of(rule.kind), "; limit=");
-    out.append_number(said.limit);
+    out.append_number(decided.limit);
     out.append("; remaining=");
-    out.append_number(said.remaining);
-    out.append("; verdict=", verdict_of(rule, said));
-    if (!said.admitted) {
+    out.append_number(decided.remaining);
+    out.append("; verdict=", verdict_of(rule, decided));
+    if (!decided.admitted) {
         out.append("; retry_after=");
-        if (said.retry_after == limiter::never)
+        if (decided.retry_after == limiter::never)
             out.append("never");
         else
-            append_seconds(out, said.retry_after);
+            append_seconds(out, decided.retry_after);
     }
-    if (said.reset_after >= limiter::microseconds{0}) {
+    if (decided.reset_after >= limiter::microseconds{0}) {
         out.append("; reset_after=");
-        append_seconds(out, said.reset_after);
+        append_seconds(out, decided.reset_after);
     }
 }
 

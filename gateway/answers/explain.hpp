@@ -1,5 +1,5 @@
-// X-RateLimit-Explain: every rule that was consulted and what it said, shadow rules too, for operators who ask from a
-// network of theirs. Pure.
+// X-RateLimit-Explain: every rule that was evaluated, with its decision, shadow rules included. For operators, who
+// request it from a network that the configuration trusts. Pure.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -8,7 +8,7 @@ namespace headgate {
 
 struct limit_outcome;
 
-// The whole line with CRLF; nothing when no rule was consulted.
+// Appends the whole line with CRLF; nothing when no rule was evaluated.
 void append_explanation(http::byte_buffer& out, const limit_outcome& limit);
 
 } // namespace headgate

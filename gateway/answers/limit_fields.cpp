@@ -10,7 +10,7 @@ namespace {
 
 std::uint64_t ceil_seconds(limiter::microseconds t)
 {
-    const auto us = static_cast<std::uint64_t>(t.count()); // unsigned: waits end where time does
+    const auto us = static_cast<std::uint64_t>(t.count()); // unsigned: the longest wait is the end of time
     return (us + 999'999) / 1'000'000;
 }
 
@@ -19,9 +19,9 @@ std::uint64_t window_seconds(const limiter::rule& rule)
     return std::max<std::uint64_t>(1, ceil_seconds(rule.period));
 }
 
-// Calls `each` with the number of every rule that clients may know of.
+// Calls `each` with the number of every rule that clients may see.
 template <class Each>
-void each_told(const limit_outcome& limit, Each each)
+void each_shown(const limit_outcome& limit, Each each)
 {
     for (std::size_t i = 0; i < limit.count; ++i) {
         if (!limit.rules[i]->shadow && !limit.rules[i]->unlimited)
@@ -29,14 +29,10 @@ void each_told(const limit_outcome& limit, Each each)
     }
 }
 
-// During a reload the rule may be newer than the text that was written out for it.
-bool is_written_out(const limiter::rule& rule, const rule_text* text)
-{
-    return text != nullptr && text->rule == &rule;
-}
+// Returns whether `text` was prepared for this rule. During a reload the rule may be newer than the text.
+bool is_written_out(const limiter::rule& rule, const rule_text* text) { return text != nullptr && text->rule == &rule; }
 
-void append_policy_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule,
-                      const rule_text* text)
+void append_policy_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule, const rule_text* text)
 {
     if (is_written_out(rule, text))
         return out.append(before, text->policy);
@@ -45,7 +41,7 @@ void append_policy_of(http::byte_buffer& out, std::string_view before, const lim
 }
 
 void append_quota_of(http::byte_buffer& out, std::string_view before, const limiter::rule& rule, const rule_text* text,
-                     const limiter::decision& said)
+                     const limiter::decision& decided)
 {
     std::string_view name;
     if (is_written_out(rule, text)) {
@@ -54,11 +50,11 @@ void append_quota_of(http::byte_buffer& out, std::string_view before, const limi
         out.append(std::exchange(before, {}));
         append_sf_string(out, rule.name);
     }
-    const auto until = said.admitted ? said.reset_after : said.retry_after;
+    const auto until = decided.admitted ? decided.reset_after : decided.retry_after;
     if (until >= limiter::microseconds{0})
-        out.append(before, name, ";r=", http::decimal{said.remaining}, ";t=", http::decimal{ceil_seconds(until)});
+        out.append(before, name, ";r=", http::decimal{decided.remaining}, ";t=", http::decimal{ceil_seconds(until)});
     else
-        out.append(before, name, ";r=", http::decimal{said.remaining});
+        out.append(before, name, ";r=", http::decimal{decided.remaining});
 }
 
 // RateLimit-Policy: "minute";q=60;w=60, "day";q=10000;w=86400
@@ -66,48 +62,48 @@ void append_quota_of(http::byte_buffer& out, std::string_view before, const limi
 void append_ietf(http::byte_buffer& out, const limit_outcome& limit)
 {
     std::string_view before = "RateLimit-Policy: ";
-    each_told(limit, [&](std::size_t i) {
+    each_shown(limit, [&](std::size_t i) {
         append_policy_of(out, std::exchange(before, ", "), *limit.rules[i], limit.texts[i]);
     });
     if (before != ", ")
         return;
     before = "\r\nRateLimit: ";
-    each_told(limit, [&](std::size_t i) {
+    each_shown(limit, [&](std::size_t i) {
         append_quota_of(out, std::exchange(before, ", "), *limit.rules[i], limit.texts[i], limit.decisions[i]);
     });
     out.append("\r\n");
 }
 
-// The one quota that the dialects of three fields tell.
-struct told_quota
+// The one quota that the dialects with three fields show.
+struct shown_quota
 {
     std::uint64_t limit;
     std::uint64_t remaining;
-    limiter::microseconds reset; // never: not told
+    limiter::microseconds reset; // `never`: not shown
 };
 
-std::optional<told_quota> nearest_to_refusing(const limit_outcome& limit)
+std::optional<shown_quota> nearest_to_refusing(const limit_outcome& limit)
 {
     if (const auto i = find_refusing_rule(limit); i != no_rule)
-        return told_quota{limit.decisions[i].limit, limit.decisions[i].remaining, limit.decisions[i].retry_after};
+        return shown_quota{limit.decisions[i].limit, limit.decisions[i].remaining, limit.decisions[i].retry_after};
     const limiter::decision* nearest = nullptr;
-    each_told(limit, [&](std::size_t i) {
-        const auto& said = limit.decisions[i];
-        if (nearest == nullptr || said.remaining < nearest->remaining ||
-            (said.remaining == nearest->remaining && said.reset_after > nearest->reset_after))
-            nearest = &said;
+    each_shown(limit, [&](std::size_t i) {
+        const auto& decided = limit.decisions[i];
+        if (nearest == nullptr || decided.remaining < nearest->remaining ||
+            (decided.remaining == nearest->remaining && decided.reset_after > nearest->reset_after))
+            nearest = &decided;
     });
     if (nearest == nullptr)
         return std::nullopt;
-    if (limit.refused) // by an operator: what a rule would still let pass does not pass
-        return told_quota{nearest->limit, 0, limit.retry_after};
-    return told_quota{nearest->limit, nearest->remaining, nearest->reset_after};
+    if (limit.refused) // blocked by an operator: nothing remains, although the rule itself would admit more
+        return shown_quota{nearest->limit, 0, limit.retry_after};
+    return shown_quota{nearest->limit, nearest->remaining, nearest->reset_after};
 }
 
-// `, 60;w=60, 10000;w=86400`: draft-03's list of policies. One without a window, concurrency, has no place in it.
+// Appends draft-03's list of policies: `, 60;w=60, 10000;w=86400`. Concurrency limits have no window and are left out.
 void append_windows(http::byte_buffer& out, const limit_outcome& limit, bool named)
 {
-    each_told(limit, [&](std::size_t i) {
+    each_shown(limit, [&](std::size_t i) {
         const auto& rule = *limit.rules[i];
         if (rule.kind == limiter::algorithm::concurrency)
             return;
@@ -124,7 +120,7 @@ void append_windows(http::byte_buffer& out, const limit_outcome& limit, bool nam
 
 struct triple_names
 {
-    std::string_view limit, remaining, reset; // whole, up to the value
+    std::string_view limit, remaining, reset; // the line up to the value
 };
 constexpr triple_names ietf_names{"RateLimit-Limit: ", "\r\nRateLimit-Remaining: ", "\r\nRateLimit-Reset: "};
 constexpr triple_names x_names{"X-RateLimit-Limit: ", "\r\nX-RateLimit-Remaining: ", "\r\nX-RateLimit-Reset: "};
@@ -137,7 +133,7 @@ enum class windows
     named
 };
 
-// `zero` is what the reset is counted from.
+// Resets are counted from `zero`.
 void append_triple(http::byte_buffer& out, const limit_outcome& limit, const triple_names& names, windows policies,
                    limiter::microseconds zero = {})
 {
@@ -190,7 +186,7 @@ void append_policy(http::byte_buffer& out, const limiter::rule& rule, config::co
     if (unit == config::cost_unit::bytes)
         out.append(";qu=\"content-bytes\"");
     else if (unit == config::cost_unit::tokens)
-        out.append(";qu=\"tokens\""); // not a registered name: there is none for them
+        out.append(";qu=\"tokens\""); // not a registered unit: none is registered for cost
     out.append(";w=");
     out.append_number(window_seconds(rule));
 }
@@ -210,13 +206,13 @@ std::size_t find_refusing_rule(const limit_outcome& limit)
 {
     std::size_t longest = no_rule;
     limiter::microseconds wait{0};
-    each_told(limit, [&](std::size_t i) {
-        const auto& said = limit.decisions[i];
-        if (said.admitted || wait == limiter::never)
+    each_shown(limit, [&](std::size_t i) {
+        const auto& decided = limit.decisions[i];
+        if (decided.admitted || wait == limiter::never)
             return;
-        if (longest == no_rule || said.retry_after == limiter::never || said.retry_after > wait) {
+        if (longest == no_rule || decided.retry_after == limiter::never || decided.retry_after > wait) {
             longest = i;
-            wait = said.retry_after;
+            wait = decided.retry_after;
         }
     });
     return longest;

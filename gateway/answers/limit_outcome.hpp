@@ -1,4 +1,4 @@
-// What the limit step said of a request: for the answer's fields, its body, the log and the metrics.
+// The outcome of the limit phase for one request: for the answer's fields, its body, the log and the metrics.
 #pragma once
 
 #include "gateway/compiled/chain.hpp"
@@ -12,13 +12,14 @@
 
 namespace headgate {
 
-// One entry per decision. Memory that requests use one after the other; an entry means something below
-// limit_outcome::count only.
+// One entry per decision. The memory is reused by one request after the other; only the first limit_outcome::count
+// entries are valid.
 struct judged_rules
 {
     std::array<limiter::decision, limiter::max_decisions> decisions;
     std::array<const limiter::rule*, limiter::max_decisions> rules;
-    std::array<const rule_text*, limiter::max_decisions> texts; // null: of a rule newer than the request's configuration
+    std::array<const rule_text*, limiter::max_decisions>
+        texts; // null: the rule is newer than the request's configuration
 };
 
 struct limit_outcome
@@ -27,11 +28,11 @@ struct limit_outcome
 
     bool refused = false;
     bool shadow_refused = false; // a shadow rule would have refused
-    bool degraded = false;       // judged by counters that other keys share, or by none: the store was full or away
+    bool degraded = false; // decided by shared overflow counters, or by on_outage: the store was full or not reachable
     limiter::microseconds retry_after = limiter::never;
-    limiter::microseconds delay{0}; // admitted: hold the request this long
-    std::size_t count = 0;          // of decisions
-    std::size_t chains = 0;         // of chains that were asked
+    limiter::microseconds delay{0};                               // admitted: hold the request this long
+    std::size_t count = 0;                                        // the number of decisions
+    std::size_t chains = 0;                                       // the number of chains that were evaluated
     std::vector<std::shared_ptr<const limiter::rule_group>> kept; // groups newer than the request's configuration
     std::span<limiter::decision> decisions;
     std::span<const limiter::rule*> rules;

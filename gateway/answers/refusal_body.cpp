@@ -1,9 +1,9 @@
 #include "gateway/answers/refusal_body.hpp"
 
 #include "gateway/answers/limit_fields.hpp"
-#include "gateway/http/errors.hpp"
 #include "gateway/answers/limit_outcome.hpp"
 #include "gateway/compiled/answers.hpp"
+#include "gateway/http/errors.hpp"
 
 #include <array>
 #include <charconv>
@@ -19,7 +19,7 @@ void append_violated(http::byte_buffer& out, const limit_outcome& limit)
     for (std::size_t i = 0; i < limit.count; ++i) {
         if (limit.decisions[i].admitted || limit.rules[i]->shadow)
             continue;
-        out.append(std::exchange(before, ", \""), limit.rules[i]->name, '"'); // nothing to escape: config's check_name
+        out.append(std::exchange(before, ", \""), limit.rules[i]->name, '"'); // needs no escaping: config's check_name
     }
 }
 
@@ -39,7 +39,7 @@ void append_problem(http::byte_buffer& out, const limit_outcome& limit, std::uin
     out.append("]}\n");
 }
 
-// A value of a template that was put together from a number.
+// A placeholder's value that is made from a number.
 struct number_text
 {
     explicit number_text(std::uint64_t number)
@@ -52,14 +52,15 @@ struct number_text
     std::size_t size;
 };
 
-// Of several rules that refused, the one that keeps the client waiting longest is named: the others pass before it.
+// Appends the operator's own body. When several rules refused, it names the one with the longest wait: after that wait
+// the others admit the request too.
 void append_own_body(http::byte_buffer& out, const body_template& body, const limit_outcome& limit,
                      std::optional<std::uint64_t> wait)
 {
     const number_text seconds(wait.value_or(0));
     body_template::values known{.rule = "blocked", .limit = "-", .wait = wait ? seconds.view() : "-"};
     const auto i = find_refusing_rule(limit);
-    if (i == no_rule) // an operator's block has neither
+    if (i == no_rule) // an operator's block has neither a rule nor a limit
         return body.append_to(out, known);
     const auto* text = limit.texts[i];
     const number_text count(limit.rules[i]->count);

@@ -1,5 +1,5 @@
-// What a refusal says in its body: the operator's template, or application/problem+json with the rules that refused
-// (behaviours §5). Pure. An operator's block violates no rule, and says so.
+// The body of a refusal: the operator's template, or application/problem+json with the rules that refused. Pure. When
+// an operator has blocked the key, no rule is violated, and the body says so.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -12,7 +12,7 @@ namespace headgate {
 struct limit_outcome;
 struct compiled_answers;
 
-// `wait` is what Retry-After says; nothing when no wait helps.
+// Appends the body. `wait` is the value of Retry-After; none when waiting does not help.
 void append_refusal_body(http::byte_buffer& out, const compiled_answers& answers, const limit_outcome& limit,
                          unsigned status, std::optional<std::uint64_t> wait);
 

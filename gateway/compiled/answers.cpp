@@ -39,7 +39,7 @@ compiled_answers::compiled_answers(const config::answers_config& from) : config(
     const auto status = static_cast<unsigned>(from.status);
     refusal_line = "HTTP/1.1 " + std::to_string(status) + " " + std::string(http::reason_phrase(status)) + "\r\n";
     refusal_fields = "Content-Type: " + content_type + "\r\n";
-    if (!has_field(from.headers, "Cache-Control")) // a refusal is for this moment only (L5), unless the operator knows
+    if (!has_field(from.headers, "Cache-Control")) // a refusal must not be cached, unless the operator configured it
         refusal_fields += "Cache-Control: no-store\r\n";
     for (const auto& [name, value] : from.headers)
         refusal_fields += name + ": " + value + "\r\n";

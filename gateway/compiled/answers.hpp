@@ -1,5 +1,5 @@
-// How refusals and quotas are told on a route, made ready: the body cut into pieces, the fields that never change
-// written out, networks as a set.
+// The refusals and quota fields of a route, compiled: the body split into pieces, the fields that never change as text,
+// networks as a set.
 #pragma once
 
 #include "config/model.hpp"

@@ -14,7 +14,7 @@ namespace {
 
 using rule_list = std::vector<const config::rule_config*>;
 
-// Empty when some rule's cost depends on the request, or is put right when it has ended.
+// Returns the cost for each rule; empty when a rule's cost depends on the request, or is settled when it has ended.
 std::vector<std::uint64_t> fixed_costs(const std::vector<rule_terms>& terms)
 {
     std::vector<std::uint64_t> costs;
@@ -42,14 +42,14 @@ rule_text write_rule(const config::rule_config& rule, const config::limit_value&
     return written;
 }
 
-// The rules in the numbers that hold for one plan and, if it is not null, one value of the key.
+// The rules with the limits for one plan and, if it is not null, one value of the key.
 struct chosen_rules
 {
     std::vector<limiter::rule> rules;
     std::vector<rule_terms> terms;
     std::vector<rule_text> texts;
     bool blocked = false;
-    bool differ = false; // from what holds for everyone else
+    bool differ = false; // from the rules without a plan or an override
 };
 
 chosen_rules choose(const rule_list& group, const std::string& plan, const std::string* value)
@@ -76,7 +76,7 @@ chosen_rules choose(const rule_list& group, const std::string& plan, const std::
         chosen.rules.push_back(*numbers);
         chosen.texts.push_back(write_rule(*rule, *limit, *numbers));
         if (what == form::unlimited || what == form::blocked) {
-            // It stays in the group, so that a key that changes over finds again what it has used.
+            // It stays in the group, so that a key that changes its plan keeps its counters.
             chosen.rules.back().unlimited = true;
             chosen.terms.push_back({.cost = config::cost_config{.fixed = 0}});
         } else {
@@ -86,7 +86,7 @@ chosen_rules choose(const rule_list& group, const std::string& plan, const std::
     return chosen;
 }
 
-// Collects the variants of one part, and which of them each plan and each value of the key has.
+// Collects the variants of one part, and which of them each plan and each value of the key uses.
 class variant_maker
 {
 public:
@@ -97,11 +97,11 @@ public:
                 values_.insert(value);
     }
 
-    // `define(rules, variants)` makes the group, in whatever store it belongs to.
+    // Makes all variants. `define(rules, variants)` makes the group in the store that it belongs to.
     template <class Define>
     void fill(chain_part& part, const std::string& chain, Define define)
     {
-        add({}, choose(group_, {}, nullptr)); // for everyone else
+        add({}, choose(group_, {}, nullptr)); // for all other requests
         part.by_plan = add_plans(nullptr);
         for (const auto& value : values_)
             part.by_value.emplace(value, add_plans(&value));
@@ -132,7 +132,7 @@ private:
         std::vector<std::size_t> numbers;
         for (const auto& plan : plans_.names) {
             auto chosen = choose(group_, plan, value);
-            // The name stays when others come and go, so that a reload finds the same plan's counters again.
+            // The name does not depend on other plans, so that a reload finds the same plan's counters again.
             const auto name = (value ? "value " + *value + " " : std::string()) + "plan " + plan;
             numbers.push_back(chosen.differ ? add(name, std::move(chosen)) : 0);
         }
@@ -158,7 +158,7 @@ std::string joined(const std::vector<std::string>& names)
     return text;
 }
 
-// Rules that share a key are judged on one entry of the store: grouped here, in the order of the file.
+// Groups rules by their key, in the order of the file: rules that share a key share one entry of the store.
 std::vector<rule_list> group_by_key(const std::vector<config::rule_config>& rules)
 {
     std::vector<rule_list> groups;
@@ -201,7 +201,7 @@ compiled_plans compile_plans(const config::gateway_config& config)
     plans.default_plan = plans.number_of(config.plans->default_plan);
     plans.key = compile_key(config, config.plans->sources);
     for (auto& source : plans.key.sources)
-        source.says_plan = true;
+        source.is_plan = true;
     for (const auto& [value, plan] : config.plans->overrides)
         plans.by_key_value.emplace(value, plans.number_of(plan));
     return plans;
@@ -235,7 +235,7 @@ std::vector<std::string> shared_store_names(const config::gateway_config& config
 
 namespace {
 
-// One rule that must not be passed uncounted closes the whole chain: it is decided at once.
+// Returns whether one of the rules refuses during an outage. A chain is decided as a whole, so one such rule is enough.
 bool is_closed_in_outage(const config::chain_config& chain, const config::store_config& store)
 {
     return std::any_of(chain.rules.begin(), chain.rules.end(), [&](const config::rule_config& rule) {

@@ -5,7 +5,7 @@
 
 namespace headgate {
 
-// What the configuration lets pass has room: a chain's parts, a group's rules, a request's decisions.
+// The configuration's limits fit the limiter's: a chain's parts, a group's rules, a request's decisions.
 static_assert(config::max_keys_per_chain <= limiter::max_parts);
 static_assert(config::max_rules_per_key <= limiter::max_rules_per_group);
 static_assert(config::max_rules_per_route <= limiter::max_decisions);
@@ -14,7 +14,7 @@ namespace {
 
 http::route_pattern make_pattern(const config::route_match& match, const std::string& path)
 {
-    // `*.png` is short for every path that ends so.
+    // `*.png` stands for every path with this ending.
     http::route_pattern pattern{
         .hosts = match.hosts, .path = path.starts_with("*.") ? "/" + path : path, .methods = match.methods};
     for (const auto& [name, value] : match.headers)
@@ -47,7 +47,7 @@ http::header_edits make_edits(const config::header_edit& from)
     return edits;
 }
 
-// `off` in the file: an empty text.
+// Returns an empty text for `off`.
 std::string_view unless_off(const std::string& text) { return text == "off" ? std::string_view{} : text; }
 
 void load_credentials_of(compiled_config& compiled)
@@ -58,12 +58,13 @@ void load_credentials_of(compiled_config& compiled)
         throw std::runtime_error(to_string(problems.front()));
 }
 
-// REQUIRES: nothing has been defined in a store yet: a reload that fails must change nothing.
+// Throws when the rules have too many variants. To be called before anything is defined in a store, because a reload
+// that fails must change nothing.
 void check_variants(const config::gateway_config& file)
 {
     if (count_variants(file) > most_variants)
         throw std::runtime_error(
-            "chains: plans times overrides make more than 20000 sets of rules; use fewer of either");
+            "chains: plans times overrides make more than 20000 variants of rules; use fewer of either");
 }
 
 void compile_chains(compiled_config& compiled, store_map& stores, limiter::time_point now)
@@ -108,7 +109,8 @@ compiled_route compile_route(const config::route_config& from, compiled_config& 
     return route;
 }
 
-// A route with several paths is several patterns in a row: the order of the file still decides.
+// Compiles the routes. A route with several paths becomes several consecutive patterns, so the order of the file still
+// decides.
 void compile_routes(compiled_config& compiled)
 {
     compiled.answers.emplace_back(compiled.source.answers);

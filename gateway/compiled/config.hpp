@@ -1,5 +1,5 @@
-// The configuration compiled for requests: names resolved to pointers, texts that never change written out, routes in
-// their index. Made once per (re)load, immutable, shared by all workers; a request keeps the one it began with.
+// The configuration compiled for requests: names resolved to pointers, texts that never change prepared, routes in the
+// router. Made once per (re)load, immutable, shared by all workers; a request keeps the one that it began with.
 #pragma once
 
 #include "config/model.hpp"
@@ -19,7 +19,7 @@
 
 namespace headgate {
 
-// Which requests of a route no chain counts.
+// The requests of a route that no chain counts.
 struct compiled_exemption
 {
     std::vector<std::string> methods;
@@ -54,21 +54,22 @@ struct compiled_shared_store
     std::shared_ptr<const tls_context> tls; // null: plain text
 };
 
-// Returns what TLS to this store needs; nullptr when it has none. Throws std::runtime_error that names the file.
+// Returns the TLS context for connections to this store; nullptr for plain text. Throws std::runtime_error with the
+// name of the file that is wrong.
 std::shared_ptr<const tls_context> make_tls(const config::store_config& store);
 
 struct compiled_config
 {
     config::gateway_config source; // what was compiled
     http::router router;
-    std::vector<compiled_route> routes;   // the router's numbers lead here
+    std::vector<compiled_route> routes;   // the router's result is an index into this
     std::deque<compiled_answers> answers; // the general ones first, then those of routes that have their own
     std::map<std::string, compiled_chain> chains;
     compiled_plans plans;
     credentials verified_with;
-    std::deque<compiled_exemption> exemptions;        // stay where they are: routes point to them
-    std::vector<compiled_upstream> upstreams;         // each worker has its connections under the same number
-    std::vector<compiled_shared_store> shared_stores; // and so here
+    std::deque<compiled_exemption> exemptions;        // a deque, because routes point to its elements
+    std::vector<compiled_upstream> upstreams;         // each worker has its connections at the same index
+    std::vector<compiled_shared_store> shared_stores; // likewise
     http::client_address_rules client_address;
     http::header_name request_id_header; // empty: none is sent
     std::string_view via;                // our pseudonym; empty: no Via field is added

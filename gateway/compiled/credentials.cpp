@@ -6,11 +6,11 @@ namespace headgate {
 
 namespace {
 
-void add_problems(const config::gateway_config& config, const std::string& path, const std::vector<std::string>& said,
-                  std::vector<config::problem>& out)
+void add_problems(const config::gateway_config& config, const std::string& path,
+                  const std::vector<std::string>& messages, std::vector<config::problem>& out)
 {
     using config::severity;
-    for (const auto& what : said)
+    for (const auto& what : messages)
         out.push_back(config.places ? config.places->make(severity::error, path, what)
                                     : config::problem{severity::error, {}, 0, 0, path, what});
 }

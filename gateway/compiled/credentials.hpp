@@ -1,5 +1,5 @@
-// What tokens and API keys are verified with, read from the files that the configuration names. Read anew at every
-// (re)load, never changed.
+// The keys and tables that verify tokens and API keys, from the files that the configuration names. Read again at every
+// (re)load, then immutable.
 #pragma once
 
 #include "config/model.hpp"
@@ -14,7 +14,7 @@ namespace headgate {
 
 struct token_provider
 {
-    std::string header; // where its tokens stand
+    std::string header; // the field that carries its tokens
     config::invalid_token invalid = config::invalid_token::refuse;
     identity::token_verifier verifier;
 };
@@ -25,10 +25,11 @@ struct credentials
     std::vector<identity::api_key_table> tables; // in the order of `api_keys`
 };
 
-// Problems have the place of the entry that names the file. With any, what was read is not complete.
+// Reads the files. Each problem has the position of the entry that names the file. The result is complete only if there
+// are no problems.
 credentials load_credentials(const config::gateway_config& config, std::vector<config::problem>& problems);
 
-// The number of an entry by its name; by no name, that of the only one.
+// Returns the number of the entry with this name; for an empty name, that of the only entry.
 std::size_t provider_number(const config::gateway_config& config, const std::string& name);
 std::size_t table_number(const config::gateway_config& config, const std::string& name);
 

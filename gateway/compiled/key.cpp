@@ -48,14 +48,15 @@ compiled_source make_source(const config::gateway_config& config, const config::
         return named(kind::api_key, from.api_key->header);
     }
     if (!from.client_ip)
-        throw std::logic_error("a key's source that is not built passed the check of the configuration");
+        throw std::logic_error("a key's source that is not implemented passed the check of the configuration");
     source.what = kind::client_ip;
     source.ipv4_prefix = static_cast<unsigned>(from.client_ip->ipv4_prefix);
     source.ipv6_prefix = static_cast<unsigned>(from.client_ip->ipv6_prefix);
     return source;
 }
 
-// A key that names another takes that key's sources in its place. Circles were refused when the file was checked.
+// Adds the sources; a source that names another key is replaced by that key's sources. REQUIRES: no key refers to
+// itself, which the check of the file has ensured.
 void add_sources(const config::gateway_config& config, const std::vector<config::key_source>& from,
                  std::vector<compiled_source>& to)
 {
@@ -71,7 +72,7 @@ void add_sources(const config::gateway_config& config, const std::vector<config:
 
 void add_tags(std::vector<compiled_source>& sources)
 {
-    constexpr std::string_view letters = "hcqpjkirom"; // by kind
+    constexpr std::string_view letters = "hcqpjkirom"; // one per kind of source
     std::array<unsigned, letters.size()> seen{};
     for (auto& source : sources) {
         const auto what = static_cast<std::size_t>(source.what);
@@ -96,7 +97,7 @@ compiled_key compile_key(const config::gateway_config& config, const std::string
 {
     const auto configured = config.keys.find(name);
     if (configured == config.keys.end())
-        return {.sources = {make_builtin(name)}}; // alone, so it needs no tag
+        return {.sources = {make_builtin(name)}}; // the only source, so it needs no tag
     auto key = compile_key(config, configured->second.sources);
     key.missing = configured->second.missing;
     return key;

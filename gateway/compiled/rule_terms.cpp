@@ -35,7 +35,8 @@ bool matches(const std::vector<config::outcome_match>& list, const request_recor
     });
 }
 
-// Without a client to take the answer its status is unknown, and leaving early must not be a way out.
+// Returns whether the outcome is charged. When the client has left, the status is unknown and the request is charged:
+// leaving early must not avoid the charge.
 bool is_charged(const config::outcome_config& outcome, const request_record& ended)
 {
     if (matches(outcome.refund, ended))
@@ -82,9 +83,9 @@ http_error read_cost(const config::cost_config* cost, const http::request_head& 
         return http_error::none;
     if (found == http::parameter_state::repeated || !is_all_digits(text))
         return http_error::bad_cost;
-    std::uint64_t said = cost->max;
-    http::parse_decimal(text, said);                     // too large for a number is too large anyway
-    out = std::clamp<std::uint64_t>(said, 1, cost->max); // nothing is free because its sender says so
+    std::uint64_t declared = cost->max;
+    http::parse_decimal(text, declared);                     // a number that does not fit is above the maximum too
+    out = std::clamp<std::uint64_t>(declared, 1, cost->max); // a client cannot declare its request free
     return http_error::none;
 }
 
@@ -93,11 +94,11 @@ std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, 
     if (cost.settle.empty() || cost.settle == response_bytes)
         return {};
     std::string_view text;
-    std::uint64_t said = 0;
+    std::uint64_t declared = 0;
     if (http::find_only_line(answer.fields, cost.settle, text) != http::parameter_state::found ||
-        !http::parse_decimal(text, said))
+        !http::parse_decimal(text, declared))
         return {};
-    return std::min(said, limiter::max_count);
+    return std::min(declared, limiter::max_count);
 }
 
 std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cost, std::uint64_t charged,
@@ -106,10 +107,10 @@ std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cos
     if (terms.in_flight || (terms.outcome && !is_charged(*terms.outcome, ended)))
         return 0;
     if (ended.status == 0)
-        return charged; // no answer was taken: leaving early is not free
+        return charged; // no answer was received: leaving early is not free
     if (cost && cost->settle == response_bytes)
         return ended.body_out;
-    return settled.value_or(charged); // an answer that does not say keeps the estimate
+    return settled.value_or(charged); // without a cost in the answer the estimate stays
 }
 
 } // namespace headgate

@@ -1,4 +1,4 @@
-// What a request costs a rule: known when it comes, or only when it has been answered. Pure.
+// What a request costs a rule: known before it is forwarded, or only from its answer. Pure.
 #pragma once
 
 #include "config/model.hpp"
@@ -16,7 +16,7 @@ struct rule_terms
 {
     std::optional<config::cost_config> cost; // the rule's own; none: the route's, or one
     std::optional<config::outcome_config> outcome;
-    bool in_flight = false; // counts requests under way: all is given back in the end
+    bool in_flight = false; // counts requests in flight: the charge is given back when the request ends
 
     // Returns whether the charge is corrected once the request has ended.
     bool is_settled_later(const config::cost_config* of_route) const;
@@ -24,14 +24,14 @@ struct rule_terms
 
 rule_terms make_terms(const config::rule_config& rule);
 
-// Reads what is taken before the request is forwarded. `bad_cost`: its header says something that is no number, or
-// says it twice.
+// Reads the cost that is charged before the request is forwarded. Returns `bad_cost` when its header is not a number,
+// or occurs twice.
 http::http_error read_cost(const config::cost_config* cost, const http::request_head& head, std::uint64_t& out);
 
-// Returns what the answer's head says of its cost; nothing when it does not.
+// Returns the cost that the answer's head declares; nothing when it declares none.
 std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, const http::response_head& answer);
 
-// Returns what the rule is charged in the end. `settled` is what read_settled_cost found.
+// Returns the final charge to the rule. `settled` is the result of read_settled_cost.
 std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cost, std::uint64_t charged,
                          std::optional<std::uint64_t> settled, const request_record& ended);
 

@@ -1,5 +1,5 @@
-// One flat, growing run of bytes: heads and small answers are written into it and leave in one send. It keeps its
-// capacity when cleared, so a warm connection allocates nothing. Not a queue: nothing is ever taken from its front.
+// One contiguous, growing buffer: heads and small answers are written into it and leave in one send. It keeps its
+// capacity when cleared, so a warm connection allocates nothing. Not a queue: bytes are not removed from its front.
 #pragma once
 
 #include "gateway/http/text.hpp"
@@ -44,13 +44,13 @@ public:
     std::string_view view() const noexcept { return {bytes_.get(), size_}; }
 
     void clear() noexcept { size_ = 0; }
-    // Gives the memory back: for a connection that falls idle.
+    // Frees the memory: for a connection that becomes idle.
     void release() noexcept
     {
         bytes_.reset();
         size_ = capacity_ = 0;
     }
-    // Only ever shortens.
+    // Shortens the content to `size`; never extends it.
     void truncate(std::size_t size) noexcept { size_ = std::min(size_, size); }
 
     void reserve(std::size_t capacity)
@@ -59,7 +59,7 @@ public:
             grow(capacity);
     }
 
-    // Room for `extra` bytes after the end; what was written there counts once `commit` is called.
+    // Returns room for `extra` bytes after the end. Bytes written there become content with `commit`.
     char* prepare(std::size_t extra)
     {
         if (capacity_ - size_ < extra)
@@ -68,7 +68,7 @@ public:
     }
     void commit(std::size_t written) noexcept { size_ += written; }
 
-    // One piece or several, for which room is made once: texts, single bytes, numbers in decimal.
+    // Appends pieces, for which room is made once: texts, single bytes, numbers in decimal.
     template <class... Parts>
     void append(const Parts&... parts)
     {
@@ -96,7 +96,7 @@ private:
     }
     static char* write(char* at, decimal number) { return write_decimal(at, number.value); }
 
-    // Out of line, as append_number: written out at every append they would crowd the request path out of the cache.
+    // Not inline, like append_number: at every append it would enlarge the code of the request path.
     [[gnu::noinline, gnu::cold]] void grow(std::size_t wanted)
     {
         const auto capacity = std::max({wanted, capacity_ * 2, std::size_t{256}});

@@ -85,7 +85,7 @@ bool chunk_decoder::end_extension_or_line(char c)
     return true;
 }
 
-// *( ";" token [ "=" ( token / quoted-string ) ] ), without the white space that RFC 9112 §7.1.1 calls bad.
+// Reads *( ";" token [ "=" ( token / quoted-string ) ] ), without the "bad" white space of RFC 9112 §7.1.1.
 bool chunk_decoder::take_extension_byte(char c)
 {
     if (++extension_bytes_ > limits_.extensions)
@@ -111,7 +111,7 @@ bool chunk_decoder::take_extension_byte(char c)
         return is_token_byte(c) || end_extension_or_line(c);
     case state::extension_quoted:
     case state::extension_escape:
-        // CR, LF and NUL are not text, escaped or not (A10).
+        // CR, LF and NUL are not allowed, escaped or not (A10).
         if (!is_class(c, detail::text_byte))
             return fail(http_error::bad_chunk);
         if (state_ == state::extension_escape)
@@ -130,14 +130,14 @@ chunk_step chunk_decoder::read_trailers(std::string_view input, std::size_t cons
 {
     using enum chunk_step::what;
     input.remove_prefix(consumed);
-    // Most bodies end here: they have no trailers, and nothing is copied.
+    // The usual end of a body, without trailers: nothing is copied.
     if (trailer_bytes_.empty() && input.starts_with("\r\n")) {
         state_ = state::finished;
         return {done, consumed + 2, {}};
     }
     const auto before = trailer_bytes_.size();
     const auto moved_from = address_of(trailer_bytes_.data());
-    // One byte over the limit is enough to know that the limit is passed.
+    // One byte above the limit is enough to detect that it is exceeded.
     const auto taken = input.substr(0, limits_.trailers + 1 - before);
     trailer_bytes_.append(taken);
     rebase(trailers_, moved_from, trailer_bytes_.data());

@@ -1,5 +1,5 @@
-// The chunked transfer coding, decoded strictly and without I/O: bytes in, views of body data out (A8 to A11).
-// Extensions are checked and dropped; trailers are kept apart and never become headers (A12).
+// Decodes the chunked transfer coding strictly and without I/O: takes bytes, returns views of body data (A8 to A11).
+// Extensions are checked and dropped; trailers are kept separate and never become headers (A12).
 #pragma once
 
 #include "gateway/http/errors.hpp"
@@ -22,13 +22,13 @@ struct chunk_step
 {
     enum class what : std::uint8_t
     {
-        need_more, // all input was taken
+        need_more, // all input was consumed
         data,      // `data` is body; call again with the input after `consumed`
         done,      // the body and its trailers are complete; input after `consumed` belongs to the next message
         failed
     };
     what kind = what::need_more;
-    std::size_t consumed = 0; // of the input of this call; zero when it failed
+    std::size_t consumed = 0; // of this call's input; zero on failure
     std::string_view data;    // a view of the input
 };
 
@@ -39,9 +39,9 @@ public:
 
     chunk_step next(std::string_view input);
 
-    // After `failed`; for an upstream's body translate it with as_upstream_error.
+    // REQUIRES: `failed`. For an upstream's body, translate it with as_upstream_error.
     http_error error() const noexcept { return error_; }
-    // After `done`: views of the decoder's own memory, valid until `reset`.
+    // Returns views of the decoder's memory, valid until `reset`. REQUIRES: `done`.
     const field_list& trailers() const noexcept { return trailers_; }
     void reset() noexcept;
 
@@ -84,8 +84,8 @@ private:
     field_list trailers_;
 };
 
-// The line before `size` bytes of data, for a body we chunk ourselves. Views `buffer`. After the data comes
-// `chunk_data_end`, after the last chunk nothing but `last_chunk`.
+// Writes the line before `size` bytes of data, for a body that we send chunked. The result views `buffer`. The data is
+// followed by `chunk_data_end`, the last chunk only by `last_chunk`.
 using chunk_line = std::array<char, 18>;
 std::string_view format_chunk_line(std::uint64_t size, chunk_line& buffer) noexcept;
 inline constexpr std::string_view chunk_data_end = "\r\n";

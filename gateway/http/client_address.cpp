@@ -6,8 +6,8 @@ namespace headgate::http {
 
 namespace {
 
-// The part after the last `separator` that is not inside quotes; `list` loses it. Counting quotes from the left keeps a
-// quoted comma from making hops of its own.
+// Removes the part after the last `separator` outside quotes from `list` and returns it. Quotes are counted from the
+// left, so that a quoted comma separates no hops.
 std::string_view take_last(std::string_view& list, char separator)
 {
     std::size_t cut = std::string_view::npos;
@@ -25,7 +25,7 @@ std::string_view take_last(std::string_view& list, char separator)
     return trim(last);
 }
 
-// The "for" of one element of Forwarded; empty when it has none or it cannot be read.
+// Returns the "for" of one element of Forwarded; empty when it is missing or malformed.
 std::string_view forwarded_for(std::string_view element)
 {
     while (!element.empty()) {
@@ -41,7 +41,7 @@ std::string_view forwarded_for(std::string_view element)
     return {};
 }
 
-// Walks one line from the right. False when the walk is over: an untrusted or unreadable hop was met.
+// Walks one line from the right. Returns false when the walk is over: at an untrusted or malformed hop.
 bool walk(std::string_view line, const client_address_rules& rules, ip_address& client)
 {
     const bool rfc7239 = rules.source == hop_source::forwarded;

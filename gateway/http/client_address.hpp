@@ -1,5 +1,6 @@
-// Who the client is: the socket's peer, unless the peer is a proxy we trust; then the nearest hop that is not (K1-K3).
-// X-Forwarded-For is read from the right, so nothing a client writes itself is ever believed.
+// Finds the client's address: the socket's peer, unless the peer is a trusted proxy; then the nearest hop that is not a
+// trusted proxy (K1 to K3). X-Forwarded-For is read from the right, so addresses that a client has written itself have
+// no effect.
 #pragma once
 
 #include "gateway/http/field_block.hpp"
@@ -22,12 +23,12 @@ struct client_address_rules
 struct client_address
 {
     ip_address address;
-    bool peer_trusted = false; // the peer's own X-Forwarded-Proto and -Host may be believed (C3)
+    bool peer_trusted = false; // X-Forwarded-Proto and -Host of the peer are trusted (C3)
 };
 
 client_address find_client_address(const ip_address& peer, const field_list& fields, const client_address_rules& rules);
 
-// The address a limit is counted under: a whole IPv6 network belongs to one customer.
+// Returns the network that limits count by: an IPv6 network usually belongs to one customer.
 inline ip_address aggregate(const ip_address& address, unsigned ipv4_prefix = 32, unsigned ipv6_prefix = 64) noexcept
 {
     return address.prefix(address.is_v4() ? ipv4_prefix : ipv6_prefix);

@@ -6,7 +6,7 @@ namespace headgate::http {
 
 namespace {
 
-// Removed between hops whether or not Connection names them.
+// Returns whether a field is removed between hops even if Connection does not name it.
 constexpr bool always_hop_by_hop(field_id id)
 {
     using enum field_id;

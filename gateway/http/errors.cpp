@@ -100,7 +100,7 @@ struct phrase
     std::uint16_t status;
     std::string_view text;
 };
-// Ascending, for the binary search.
+// In ascending order, for the binary search.
 constexpr phrase phrases[] = {
     {100, "Continue"},
     {101, "Switching Protocols"},

@@ -1,5 +1,5 @@
-// Everything that can go wrong with an exchange, in one table: error -> status, stable code, title, who is to blame,
-// and whether the client's connection can go on. Clients see the code; it never changes once released.
+// All errors of a request in one table: error -> status, stable code, title, culprit, and whether the client's
+// connection must close. Clients see the code; a released code never changes.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -58,7 +58,7 @@ enum class http_error : std::uint8_t
     internal,
     overloaded,
     draining,
-    store_unavailable, // and the rules say that nobody passes then
+    store_unavailable, // and the rules refuse requests during an outage
     // the upstream
     upstream_busy,
     upstream_unavailable,
@@ -94,15 +94,15 @@ struct error_info
     std::string_view code;
     std::string_view title;
     culprit to_blame;
-    bool closes; // the client's connection cannot be trusted any further (A15), whatever the session would like
+    bool closes; // the client's connection must close, because its next bytes cannot be trusted (A15)
 };
 
 const error_info& describe(http_error error) noexcept;
 
-// The same fault when an upstream sent it: its head, its framing or its chunks (D1, C13).
+// Returns the upstream's version of an error in a head, framing or chunks (D1, C13).
 http_error as_upstream_error(http_error error) noexcept;
 
-// RFC 9110's phrase, or an empty view for a status it does not name.
+// Returns RFC 9110's phrase, or an empty view for a status that it does not define.
 std::string_view reason_phrase(unsigned status) noexcept;
 
 // Appends the application/problem+json body of an error. `request_id` may be empty.

@@ -77,7 +77,8 @@ constexpr known_name names[] = {
 };
 constexpr std::size_t buckets = 128;
 
-// Perfect over the names above: no two of them share a bucket (checked below, at compile time).
+// Returns the bucket of a name. It is a perfect hash: no two names above share a bucket (checked below, at compile
+// time).
 constexpr std::size_t bucket_of(std::size_t size, char first, char late, char last)
 {
     const auto fold = [](char c) { return static_cast<std::size_t>(static_cast<unsigned char>(c) | 0x20U); };
@@ -107,8 +108,7 @@ consteval name_table make_table()
 constexpr auto table = make_table();
 static_assert(table.perfect, "two field names share a bucket: change the multipliers of bucket_of");
 
-// Only for names of token bytes: there, setting 0x20 folds letters and cannot make another byte look like a letter, a
-// digit or "-".
+// Converts to lower case by setting 0x20. REQUIRES: token bytes; no other of them becomes a letter, a digit or "-".
 template <class Word>
 Word load(const char* at) noexcept
 {
@@ -121,7 +121,7 @@ bool differ(const char* token, const char* lower) noexcept
 {
     return (load<Word>(token) | static_cast<Word>(0x2020202020202020u)) != load<Word>(lower);
 }
-// Compares whole words; the last word overlaps the one before it.
+// Compares whole words; the last word overlaps the previous one.
 bool same_token(std::string_view token, std::string_view lower) noexcept
 {
     const auto size = lower.size();
@@ -158,7 +158,7 @@ field_id find_short_field_id(const char* name, std::size_t size) noexcept
     if (row == 0)
         return other;
     const auto& known = names[row - 1];
-    // The bytes behind the name are cleared, as they are in the row.
+    // The bytes after the name are set to zero, as in the row.
     alignas(16) static constexpr std::uint8_t kept[32] = {255, 255, 255, 255, 255, 255, 255, 255,
                                                           255, 255, 255, 255, 255, 255, 255, 255};
     const auto load = [](const auto* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };

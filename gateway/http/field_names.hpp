@@ -1,4 +1,4 @@
-// The header fields the gateway acts on, as small numbers. Everything else is `other` and is only passed on.
+// The header fields that the gateway acts on, as small numbers. All other fields are `other` and are only forwarded.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ enum class field_id : std::uint8_t
     x_request_id,
     count_
 };
-static_assert(static_cast<unsigned>(field_id::count_) <= 64, "a head remembers which are present in one word");
+static_assert(static_cast<unsigned>(field_id::count_) <= 64, "a head has one word with a bit per present field");
 
 constexpr std::uint64_t bit(field_id id) { return std::uint64_t{1} << static_cast<unsigned>(id); }
 

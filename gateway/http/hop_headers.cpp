@@ -10,11 +10,11 @@ namespace {
 
 using enum field_id;
 
-// Never relayed as received: hop-by-hop, or written anew.
+// Never forwarded as received: hop-by-hop fields, and fields that the gateway writes itself.
 constexpr std::uint64_t rewritten = bit(connection) | bit(content_length) | bit(http2_settings) | bit(keep_alive) |
                                     bit(proxy_authenticate) | bit(proxy_connection) | bit(te) | bit(trailer) |
                                     bit(transfer_encoding) | bit(upgrade);
-// X-RateLimit-Explain is a question to this gateway: an upstream that understands it would answer a stranger.
+// X-RateLimit-Explain is addressed to this gateway: an upstream headgate would explain its limits to any client.
 constexpr std::uint64_t rewritten_in_requests =
     rewritten | bit(host) | bit(expect) | bit(proxy_authorization) | bit(x_ratelimit_explain);
 constexpr std::uint64_t websocket_fields = bit(sec_websocket_accept) | bit(sec_websocket_extensions) |
@@ -29,7 +29,7 @@ void append_field(byte_buffer& out, std::string_view name, std::string_view valu
     out.append(name, ": ", value, "\r\n");
 }
 
-// The ids that are left out of a request whatever their value.
+// Returns the fields that are dropped from a request regardless of their value.
 std::uint64_t dropped_ids(const upstream_head_options& options)
 {
     auto dropped = rewritten_in_requests;
@@ -39,7 +39,7 @@ std::uint64_t dropped_ids(const upstream_head_options& options)
         dropped |= websocket_fields;
     if (options.x_forwarded_for != forwarded_for::off)
         dropped |= bit(x_forwarded_for);
-    // From a trusted peer these are facts about the hop before; from anybody else they are claims (C3).
+    // Only a trusted peer is believed about the previous hop (C3).
     if (!options.peer_trusted)
         dropped |=
             bit(x_forwarded_proto) | bit(x_forwarded_host) | bit(x_forwarded_port) | bit(x_real_ip) | bit(forwarded);
@@ -51,7 +51,7 @@ std::uint64_t dropped_ids(const upstream_head_options& options)
     return dropped;
 }
 
-// All lines of a list-valued field as one list, ready for one more item.
+// Appends all lines of a list-valued field as one list, to which one more item can be appended.
 void append_joined(byte_buffer& out, const field_list& fields, field_id id)
 {
     if (!fields.has(id))
@@ -88,7 +88,7 @@ void append_forwarding(byte_buffer& out, const field_list& fields, const upstrea
     out.append("\r\n");
 }
 
-// Connection, TE and Upgrade for the next hop: a sender of TE must name it in Connection (RFC 9110 §10.1.4).
+// Appends Connection, TE and Upgrade for the next hop: a sender of TE must name it in Connection (RFC 9110 §10.1.4).
 void append_upstream_hop_fields(byte_buffer& out, const upstream_head_options& options)
 {
     if (options.accepts_trailers)
@@ -109,7 +109,7 @@ void append_framing(byte_buffer& out, const body_framing& body)
         out.append("Transfer-Encoding: chunked\r\n");
 }
 
-// That it came through here, and under which id.
+// Appends Via and the request's id.
 template <class Options>
 void append_passage(byte_buffer& out, unsigned minor_version, const Options& options)
 {
@@ -125,7 +125,7 @@ void append_own_lines(byte_buffer& out, const Options& options)
     out.append(options.edits != nullptr ? options.edits->lines() : std::string_view{}, options.extra_fields);
 }
 
-// Whether a field that is not dropped by its id stays behind because of its name. For most messages no name does.
+// Returns whether a field that is not dropped by its id is dropped by its name. Most messages have no such field.
 template <class Options>
 class names_left_behind
 {
@@ -152,8 +152,8 @@ private:
     bool any_;
 };
 
-// Appends the lines that `stays` lets pass. Those that were received just as they would be written, one behind the
-// other, are copied as one.
+// Appends the lines for which `stays` returns true. Consecutive lines that were received in the form in which they
+// would be written are copied as one piece.
 template <class Stays>
 void append_fields(byte_buffer& out, const field_list& fields, Stays stays)
 {
@@ -260,7 +260,7 @@ bool passed_through(const field_list& fields, std::string_view pseudonym) noexce
             continue;
         list_items items(line.value);
         for (std::string_view item; items.next(item);) {
-            // protocol received-by [comment]; a comma inside a comment makes items that name nobody.
+            // protocol received-by [comment]; a comma inside a comment makes items that are no valid entry.
             const auto protocol = item.find_first_of(" \t");
             if (protocol == std::string_view::npos)
                 continue;

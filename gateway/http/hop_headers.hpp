@@ -1,5 +1,5 @@
-// Heads for the next hop, written from scratch: what is for one hop only stays behind, what the gateway says itself is
-// added, in both directions (C1-C3, C7, C12, B28, B29). Nothing of the sender's framing is ever copied (P7).
+// Writes new heads for the next hop, in both directions: hop-by-hop fields are dropped, the gateway's own fields are
+// added (C1 to C3, C7, C12, B28, B29). The sender's framing is never copied.
 #pragma once
 
 #include "gateway/http/answer_head.hpp"
@@ -30,7 +30,7 @@ public:
 
 private:
     std::vector<std::string> removed_;
-    std::uint64_t removed_sizes_ = 0; // bit (size % 64): most names are told apart by it alone
+    std::uint64_t removed_sizes_ = 0; // bit (size % 64): rules out most names without a comparison
     std::string lines_;
 };
 
@@ -38,7 +38,7 @@ enum class forwarded_for : std::uint8_t
 {
     append, // to what the client sent, the peer last (C3)
     replace,
-    off // relayed as received
+    off // forwarded as received
 };
 
 struct upstream_head_options
@@ -47,11 +47,11 @@ struct upstream_head_options
     std::string_view query; // with its "?"
     std::string_view host;  // for the Host field: the client's, or the rewritten one
     body_framing body;
-    const connection_options* connection = nullptr; // of the client; names the fields to leave behind
+    const connection_options* connection = nullptr; // of the client; names fields to drop
 
     std::string_view peer;          // the socket peer's address
     std::string_view scheme;        // "http" or "https", as the client's connection was
-    std::string_view original_host; // what the client asked for
+    std::string_view original_host; // the host that the client requested
     bool peer_trusted = false;      // else its X-Forwarded-Proto, -Host, -Port, X-Real-IP and Forwarded are dropped
     forwarded_for x_forwarded_for = forwarded_for::append;
     bool x_forwarded_proto = true;
@@ -64,8 +64,8 @@ struct upstream_head_options
     const header_edits* edits = nullptr;
     std::string_view extra_fields; // whole lines with CRLF
 
-    std::optional<std::uint64_t> max_forwards; // as received; sent one less
-    bool accepts_trailers = false;             // TE: trailers survives
+    std::optional<std::uint64_t> max_forwards; // as received; it is sent decremented
+    bool accepts_trailers = false;             // forward TE: trailers
     bool expect_continue = false;              // forward the expectation instead of answering it here
     bool websocket = false;                    // forward the handshake
     bool keep_alive = true;
@@ -85,19 +85,19 @@ struct client_field_options
     std::string_view request_id;
     const header_edits* edits = nullptr;
     std::string_view extra_fields;     // whole lines with CRLF, such as RateLimit
-    bool replaces_rate_limits = false; // our RateLimit fields are in extra_fields: the upstream's must go
+    bool replaces_rate_limits = false; // extra_fields has our RateLimit fields: drop the upstream's
 };
 
-// Appends the field lines of an upstream's answer that go on to the client, and what the gateway adds to them.
+// Appends the field lines of an upstream's answer that are forwarded to the client, and the gateway's own.
 void append_client_fields(field_lines& out, const response_head& head, const client_field_options& options);
 
-// Appends those of an interim answer (1xx), to which nothing is added.
+// Appends the forwarded field lines of an interim answer (1xx), without own fields.
 void append_interim_fields(field_lines& out, const response_head& head, const connection_options& connection);
 
-// Whether an answer tells of quotas, in any dialect.
+// Returns whether an answer has quota fields, in any dialect.
 bool tells_limits(const field_list& fields) noexcept;
 
-// Our own pseudonym in Via: the request has been here before (C2).
+// Returns whether our pseudonym is in Via: the request has passed through this gateway before (C2).
 bool passed_through(const field_list& fields, std::string_view pseudonym) noexcept;
 
 } // namespace headgate::http

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::size_t longest_name = 255;
 
-// How many bytes at the beginning are a name, or zero.
+// Returns how many bytes at the beginning are a name, or zero.
 std::size_t name_size(std::string_view text)
 {
     std::size_t size = 0;
-    char before = '.'; // a dot alone, or two in a row, names nothing
+    char before = '.'; // a single dot, or two in a row, is not a name
     for (; size < text.size() && is_class(text[size], detail::unreserved_byte); before = text[size++]) {
         if (text[size] == '.' && before == '.')
             return 0;

@@ -1,4 +1,4 @@
-// host[:port] as it stands in Host and in an absolute request target (B27). No name is resolved here.
+// host[:port] in Host and in an absolute request target (B27). No name is resolved here.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace headgate::http {
 struct host_port
 {
     std::string_view host;             // with brackets when it is an IPv6 address
-    std::optional<std::uint16_t> port; // absent when not written
+    std::optional<std::uint16_t> port; // none when the text has none
 };
 
-// Empty when `text` is not a name, an IPv4 or a bracketed IPv6 address, optionally with a port. Stricter than RFC 3986
-// (ours): letters, digits and "-._~" only, no empty host, no empty port.
+// Parses a name, an IPv4 address or an IPv6 address in brackets, optionally with a port. Returns nothing for other
+// texts. Stricter than RFC 3986: letters, digits and "-._~" only, no empty host, no empty port.
 std::optional<host_port> parse_host(std::string_view text) noexcept;
 
-// The same server, whatever the case, a trailing dot, or a default port that is written out.
+// Returns whether both mean the same server: case, a trailing dot and an explicit default port do not matter.
 bool same_authority(std::string_view a, std::string_view b, std::uint16_t default_port) noexcept;
 
-// The host alone, as routes are written: without port and without the root's trailing dot.
+// Returns the host as in routes: without port and without a trailing dot.
 std::string_view routing_host(std::string_view host_and_port) noexcept;
 
 } // namespace headgate::http

@@ -6,7 +6,7 @@ namespace headgate::http {
 
 namespace {
 
-// Cuts the next item off `rest`.
+// Removes the next item from `rest` and returns it.
 std::string_view next_item(std::string_view& rest, char separator)
 {
     const auto end = rest.find(separator);
@@ -15,7 +15,8 @@ std::string_view next_item(std::string_view& rest, char separator)
     return item;
 }
 
-// One byte of a query, decoded; `text` is not empty and its escapes are whole, as parse_target made sure.
+// Removes one byte of a query from `text` and returns it decoded. REQUIRES: `text` is not empty and its escapes are
+// complete, which parse_target has checked.
 char next_decoded(std::string_view& text)
 {
     if (text.front() == '%' && text.size() >= 3) {
@@ -43,7 +44,7 @@ parameter_state find_only_line(const field_list& fields, std::string_view name, 
 {
     auto state = parameter_state::absent;
     for (const auto& line : fields.lines) {
-        const bool is_it = line.name == name || equals_ignoring_case(line.name, name); // most spell it as we do
+        const bool is_it = line.name == name || equals_ignoring_case(line.name, name); // most clients use the same case
         if (!is_it)
             continue;
         if (state != parameter_state::absent)

@@ -1,6 +1,6 @@
-// Values that must stand once: a header's line, a cookie in Cookie lines, a parameter in a query. Names are compared
-// and values taken in their decoded form, so that no spelling is another identity (K5); a name that stands twice is
-// said to.
+// Finds values that may occur only once: a header's line, a cookie in Cookie lines, a parameter in a query. Names and
+// values are decoded first, so that different spellings are the same identity (K5); a name that occurs twice is
+// reported as `repeated`.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -20,10 +20,12 @@ enum class parameter_state : std::uint8_t
 
 parameter_state find_only_line(const field_list& fields, std::string_view name, std::string_view& value);
 
-// RFC 6265: name=value pairs between semicolons, over all Cookie lines. Names are case-sensitive, values as they are.
+// Finds a cookie: name=value pairs between semicolons, in all Cookie lines (RFC 6265). Names are case-sensitive; values
+// are not decoded.
 parameter_state find_cookie(const field_list& fields, std::string_view name, std::string_view& value);
 
-// `query` as in the target, with or without its "?". The value, decoded (%XX, and "+" for a space), is in `scratch`.
+// Finds a parameter. `query` is that of the target, with or without its "?". The decoded value (%XX, and "+" for a
+// space) is in `scratch`.
 parameter_state find_query_parameter(std::string_view query, std::string_view name, byte_buffer& scratch,
                                      std::string_view& value);
 

@@ -24,7 +24,7 @@ bool has_whole_escapes(std::string_view text)
     return true;
 }
 
-// Requests are matched in their canonical spelling, so literals are brought into the same.
+// Adds a literal in canonical spelling, because requests are matched in canonical spelling.
 bool add_literal(std::string_view text, path_shape& shape)
 {
     if (!has_whole_escapes(text) || text.find_first_of("{}*?#\\") != std::string_view::npos)

@@ -1,5 +1,4 @@
-// What a route matches, as written in the configuration, and the parts of its path. Checked at start-up; strings are
-// fine here.
+// What a route matches, as in the configuration, and the parts of its path. Used only when a configuration is loaded.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +14,19 @@ inline constexpr std::size_t max_captures = 16;
 struct header_match
 {
     std::string name;
-    std::optional<std::string> value; // absent: the header only has to be there
+    std::optional<std::string> value; // none: the header only has to be present
 };
 
 struct route_pattern
 {
     std::vector<std::string> hosts; // "api.example.com", "*.example.com" (any depth), "*"; none means any
-    // "/a/b" exactly; "/users/{id}" one non-empty segment; "/api/*" everything below, and "/api" itself so that leaving
-    // out the slash dodges nothing; "/static/*.css" everything below that ends so; "", "*" and "/*" everything.
+    // "/a/b" matches exactly; "/users/{id}" one non-empty segment; "/api/*" everything below, and "/api" itself, so
+    // that omitting the slash evades no limit; "/static/*.css" everything below with this ending; "", "*" and "/*"
+    // everything.
     std::string path;
-    bool ignore_trailing_slash = false; // an exact path also matches with one slash more
+    bool ignore_trailing_slash = false; // an exact path also matches with one more slash
     std::vector<std::string> methods;   // none means any; HEAD is not implied by GET
-    std::vector<header_match> headers;  // all of them
+    std::vector<header_match> headers;  // all must match
 };
 
 struct path_segment
@@ -48,10 +48,10 @@ struct path_shape
     std::string suffix;
 };
 
-// Empty when the path cannot be matched; `find_problem` says why.
+// Parses a path. Returns nothing when it is malformed; `find_problem` returns why.
 std::optional<path_shape> parse_path_pattern(std::string_view path);
 
-// What is wrong with a pattern, in words for the person who wrote it; empty when nothing is.
+// Returns the problem of a pattern as text for the configuration's author; empty when there is none.
 std::string find_problem(const route_pattern& pattern);
 
 } // namespace headgate::http

@@ -1,4 +1,4 @@
-// Looking routes up. Building the tables is router_build.cpp.
+// Looks routes up. router_build.cpp builds the tables.
 #include "gateway/http/router.hpp"
 
 #include "gateway/http/host.hpp"
@@ -18,7 +18,7 @@ struct router::lookup
 void router::find(const route_query& query, route_match& out) const
 {
     lookup state{query, method_bit(query.method, query.method_text)};
-    const std::size_t first = query.path == "*" ? 2 : 1; // the asterisk form is the end of a path without segments
+    const std::size_t first = query.path == "*" ? 2 : 1; // the asterisk form is treated as a path without segments
     const auto host = routing_host(query.host);
     std::array<char, 256> lower;
     if ((has_exact_hosts_ || has_wildcard_hosts_) && !host.empty() && host.size() <= lower.size()) {
@@ -41,7 +41,7 @@ void router::find(const route_query& query, route_match& out) const
         capture_parts(parts_[out.route], query.path, out);
 }
 
-// `position` is where the next segment begins; one past the end when the path has no more.
+// Visits a node. The next segment begins at `position`, which is one past the end when the path has no more.
 void router::walk(node_id id, std::size_t position, lookup& state) const
 {
     if (id == no_node)

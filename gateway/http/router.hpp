@@ -1,6 +1,6 @@
-// Finds the first route, in the order of the file, that matches a request. The cost follows the length of the path, not
-// the number of routes: a trie over path segments for each host. Only routes that share host and path pattern (or stand
-// as suffix patterns in one place) are compared one by one. Immutable once built; lookups do not allocate.
+// Finds the first route, in the order of the file, that matches a request. The cost depends on the length of the path,
+// not on the number of routes: a trie over path segments for each host. Only routes with the same host and path pattern
+// (or suffix patterns at the same node) are compared one by one. Immutable once built; lookups do not allocate.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -19,8 +19,8 @@ namespace headgate::http {
 
 struct capture
 {
-    std::string_view name;  // of the router's memory
-    std::string_view value; // of the path that was looked up
+    std::string_view name;  // views the router's memory
+    std::string_view value; // views the path that was looked up
 };
 
 struct route_match
@@ -28,9 +28,9 @@ struct route_match
     static constexpr std::uint32_t none = 0xffffffff;
 
     std::uint32_t route = none;
-    // When no route matched: the methods of those that would have but for the method. Not zero means 405.
+    // When no route matched: the methods of the routes that match except for the method. Not zero means 405.
     std::uint64_t allowed_methods = 0;
-    std::string_view tail; // what "*" stood for, without the slash before it
+    std::string_view tail; // the text that "*" matched, without the slash before it
     std::uint32_t capture_count = 0;
     std::array<capture, max_captures> captures;
 
@@ -40,7 +40,7 @@ struct route_match
 
 struct route_query
 {
-    std::string_view host; // host[:port], any case; as effective_host gave it
+    std::string_view host; // host[:port] in any case, from effective_host
     std::string_view path; // normalised, without query; "*" in asterisk form
     method_id method = method_id::other;
     std::string_view method_text;
@@ -51,30 +51,30 @@ class router
 {
 public:
     router() = default;
-    // Patterns with a problem (find_problem) match nothing.
+    // Builds the tables. Patterns with a problem (find_problem) match nothing.
     explicit router(const std::vector<route_pattern>& patterns);
 
-    // `out` is overwritten; captures beyond capture_count are left as they were.
+    // Finds the route. Overwrites `out`, except captures beyond capture_count.
     void find(const route_query& query, route_match& out) const;
 
-    // "GET, POST" for the Allow field of a 405.
+    // Appends methods as in "GET, POST", for the Allow field of a 405.
     void append_allow(byte_buffer& out, std::uint64_t methods) const;
 
 private:
     using node_id = std::uint32_t;
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr node_id no_node = none;
-    // Stand for the parent of a host's trie in the table of edges.
+    // Pseudo-parents of the hosts' tries in the table of edges.
     static constexpr node_id exact_hosts = 0xfffffffe;
     static constexpr node_id wildcard_hosts = 0xfffffffd;
 
-    // What a lookup touches is kept small and flat: with thousands of routes the price is cache misses, not
-    // comparisons.
+    // The data of lookups is small and flat: with thousands of routes the cost is cache misses, not comparisons.
     struct node
     {
-        std::uint32_t first_route = route_match::none; // the smallest index below: nothing there can beat a smaller one
+        std::uint32_t first_route = route_match::none; // the smallest index below this node: its routes cannot precede
+                                                       // a match with a smaller one
         node_id parameter = no_node;
-        std::uint32_t exact = none, below = none, suffix = none; // first of a chain of places, by ascending route
+        std::uint32_t exact = none, below = none, suffix = none; // the first of a list of places, by ascending route
         bool has_literals = false;
     };
     // A route at a node; a route for several hosts has several.
@@ -86,17 +86,17 @@ private:
         bool has_headers = false;
         bool ignore_trailing_slash = false;
     };
-    // A child by its text. The table is open addressing, a power of two, at most half full.
+    // A child by its text. The table uses open addressing, its size is a power of two, and it is at most half full.
     struct edge
     {
         std::uint32_t hash = 0;
         node_id parent = no_node;
         node_id child = no_node;
         std::uint32_t size = 0;
-        std::array<char, 16> text{}; // when it fits, else in texts_ at `offset`
+        std::array<char, 16> text{}; // if it fits, else in texts_ at `offset`
         std::uint32_t offset = 0;
     };
-    // What a match reads once it is found.
+    // The data that is read only after a match.
     struct parts
     {
         std::uint32_t first_capture = 0;

@@ -1,4 +1,4 @@
-// Building the router's tables from patterns, once a configuration. Looking up is router.cpp.
+// Builds the router's tables from patterns, once per configuration. router.cpp looks routes up.
 #include "gateway/http/host.hpp"
 #include "gateway/http/router.hpp"
 #include "gateway/http/router_hash.hpp"
@@ -10,7 +10,7 @@ namespace headgate::http {
 
 namespace {
 
-constexpr std::uint64_t never_asked = std::uint64_t{1} << 63;
+constexpr std::uint64_t never_matches = std::uint64_t{1} << 63;
 constexpr std::size_t most_other_methods = 63 - static_cast<std::size_t>(method_id::other);
 
 } // namespace
@@ -88,7 +88,7 @@ void router::add_below(node_id at, const place& added, const path_shape& shape)
     auto& here = nodes_[at];
     auto* link = shape.end == exact ? &here.exact : shape.end == below ? &here.below : &here.suffix;
     while (*link != none)
-        link = &places_[*link].next; // routes come in ascending order: the end is the place
+        link = &places_[*link].next; // routes come in ascending order: append at the end
     *link = static_cast<std::uint32_t>(places_.size());
     places_.push_back(added);
 }
@@ -146,7 +146,7 @@ std::uint64_t router::add_methods(const std::vector<std::string>& methods)
         if (id == method_id::other && method_bit(id, name) == 0 && other_methods_.size() < most_other_methods)
             other_methods_.push_back(name);
         const auto known = method_bit(id, name);
-        bits |= known != 0 ? known : never_asked; // "any method" must not come of a list that is too long
+        bits |= known != 0 ? known : never_matches; // a list with too many methods must not become "any method"
     }
     return bits;
 }

@@ -1,4 +1,5 @@
-// The hash of the router's edges. Only the configuration fills the table, so nobody outside can choose what collides.
+// The hash of the router's edges. It needs no secret: only the configuration fills the table, so clients cannot cause
+// collisions.
 #pragma once
 
 #include <cstdint>

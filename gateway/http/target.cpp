@@ -10,7 +10,7 @@ namespace headgate::http {
 
 namespace {
 
-// The byte that the escape at text[at] ('%') stands for, or -1.
+// Returns the byte of the escape at text[at] ('%'), or -1.
 int escaped_byte(std::string_view text, std::size_t at)
 {
     if (text.size() - at < 3)
@@ -19,7 +19,7 @@ int escaped_byte(std::string_view text, std::size_t at)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Bytes of this class only, and every escape whole and not of NUL.
+// Returns whether all bytes are of the allowed class, and all escapes are complete and not NUL.
 bool is_clean(std::string_view text, unsigned allowed)
 {
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -32,7 +32,7 @@ bool is_clean(std::string_view text, unsigned allowed)
     return true;
 }
 
-// Whether a "." or ".." segment begins at `at`.
+// Returns whether a "." or ".." segment begins at `at`.
 bool is_dot_segment(std::string_view path, std::size_t at)
 {
     if (at >= path.size() || path[at] != '.')
@@ -55,7 +55,7 @@ bool is_canonical(std::string_view path, const path_rules& rules)
     return true;
 }
 
-// One spelling for every byte; at most three bytes out for each byte in.
+// Writes every byte in its canonical spelling; at most three bytes for each byte.
 std::size_t rewrite_bytes(std::string_view path, char* out)
 {
     constexpr std::string_view digits = "0123456789ABCDEF";
@@ -76,7 +76,7 @@ std::size_t rewrite_bytes(std::string_view path, char* out)
     return static_cast<std::size_t>(to - out);
 }
 
-// RFC 3986 §5.2.4 in place: the result is never longer than what has been read.
+// Resolves dot segments in place (RFC 3986 §5.2.4): the result is never longer than the input read so far.
 std::size_t resolve_segments(char* path, std::size_t size, const path_rules& rules)
 {
     std::size_t written = 0;

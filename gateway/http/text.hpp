@@ -1,5 +1,5 @@
-// The bytes of HTTP's grammar: tokens, digits, white space. Comparing and splitting text without copies and without a
-// locale.
+// The bytes of HTTP's grammar: tokens, digits, white space. Functions to compare and split text, without copies or
+// locales.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ namespace detail {
 enum : std::uint8_t
 {
     token_byte = 1,      // RFC 9110 §5.6.2 tchar
-    text_byte = 2,       // may stand in a field value: HTAB, SP, VCHAR, obs-text
+    text_byte = 2,       // allowed in a field value: HTAB, SP, VCHAR, obs-text
     unreserved_byte = 4, // RFC 3986 §2.3
     path_byte = 8,       // RFC 3986 pchar and "/", without "%"
     digit_byte = 16,
-    target_byte = 32, // VCHAR without "#" and "%": tolerated in a query
+    target_byte = 32, // VCHAR without "#" and "%": accepted in a query
     underscore_byte = 64,
     path_text_byte = 128, // the same without the backslash, which some servers read as a slash
 };
@@ -86,7 +86,7 @@ constexpr bool equals_ignoring_case(std::string_view a, std::string_view b)
     return true;
 }
 
-// At least one byte, all of them token bytes.
+// Returns whether the text has at least one byte, and all are token bytes.
 constexpr bool is_token(std::string_view text)
 {
     for (const char c : text)

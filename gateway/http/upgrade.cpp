@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view base64_alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// The one line with this id; empty when there is none or several.
+// Returns the value of the only line with this id; empty when there is none or several.
 std::string_view only_value(const field_list& fields, field_id id)
 {
     std::string_view value;
@@ -25,7 +25,7 @@ std::string_view only_value(const field_list& fields, field_id id)
     return count == 1 ? value : std::string_view{};
 }
 
-// 16 bytes in base64: 22 digits, of which the last carries four bits, and two pads.
+// Returns whether the key is 16 bytes in base64: 22 digits, the last one with four bits, and two pads.
 bool is_key(std::string_view key)
 {
     if (key.size() != 24 || !key.ends_with("=="))

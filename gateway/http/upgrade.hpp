@@ -1,5 +1,5 @@
-// The only upgrade there is: a WebSocket handshake (C7, RFC 6455 §4). Anything else in Upgrade is stripped and the
-// request stays ordinary HTTP; h2c never gets through.
+// The only supported upgrade: a WebSocket handshake (C7, RFC 6455 §4). Other values of Upgrade are removed and the
+// request stays ordinary HTTP; h2c is never forwarded.
 #pragma once
 
 #include "gateway/http/framing.hpp"
@@ -16,13 +16,14 @@ enum class upgrade_kind : std::uint8_t
     websocket
 };
 
-// `bad_upgrade` for a handshake with a wrong key or a body, `upgrade_version` for another version than 13.
+// Reads the upgrade of a request. Returns `bad_upgrade` for a handshake with a wrong key or a body, `upgrade_version`
+// for a version other than 13.
 http_error read_upgrade(const request_head& head, const request_framing& framing, upgrade_kind& out);
 
-// What an upstream that knows the protocol answers to this key (base64 of SHA-1).
+// Returns the Sec-WebSocket-Accept value for this key (base64 of SHA-1).
 std::array<char, 28> websocket_accept(std::string_view key);
 
-// Whether this 101 answers the handshake with `key`. If not, nothing may be tunnelled.
+// Returns whether this 101 answers the handshake with `key`. If not, no bytes may be tunnelled.
 bool accepts_websocket(const response_head& head, const connection_options& connection, std::string_view key);
 
 } // namespace headgate::http

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Longer than anything the default limits let through, or than anyone would read.
+// Longer texts are cut. The default limits refuse most requests with longer ones.
 constexpr std::size_t longest_method = 32, longest_host = 256, longest_path = 8192, longest_field = 1024;
 
 void write_digits(char* at, unsigned value, unsigned digits)
@@ -24,7 +24,7 @@ void write_digits(char* at, unsigned value, unsigned digits)
     }
 }
 
-// \xHH, as nginx writes it.
+// Appends the text with escapes as \xHH, as nginx writes them.
 void append_combined_text(http::byte_buffer& out, std::string_view text)
 {
     if (text.empty())
@@ -50,7 +50,7 @@ void append_quoted(http::byte_buffer& out, std::string_view text)
     out.append('"');
 }
 
-// The pieces of one JSON line, written into room that is made once for all of them.
+// Writes the pieces of one JSON line into room that is reserved once for all of them.
 class json_line
 {
 public:
@@ -82,7 +82,7 @@ public:
         }
         *at_++ = '"';
     }
-    // For what is plain by its making: names of the configuration, words of ours.
+    // Appends a text that needs no escaping: a name of the configuration, or a constant.
     template <std::size_t N>
     void plain_member(const char (&opening)[N], std::string_view text)
     {
@@ -98,7 +98,7 @@ public:
         words(opening);
         at_ = http::write_decimal(at_, value);
     }
-    // With three decimals; nothing for a time that is not known.
+    // Appends a time with three decimals; nothing for a time that is not known.
     template <std::size_t N>
     void milliseconds(const char (&opening)[N], microseconds t)
     {
@@ -119,7 +119,7 @@ public:
     void end() { out_.commit(static_cast<std::size_t>(at_ - begun_)); }
 
 private:
-    static constexpr std::size_t around_texts = 768; // names of members, numbers, an address, a time
+    static constexpr std::size_t around_texts = 768; // member names, numbers, an address, a time
 
     void make_room() { begun_ = at_ = out_.prepare(most_); }
 
@@ -222,7 +222,7 @@ void append_combined_line(http::byte_buffer& out, const log_entry& entry, log_cl
     if (entry.method.empty()) {
         out.append('-');
     } else {
-        out.append(entry.method.substr(0, longest_method), ' '); // a token: nothing to escape
+        out.append(entry.method.substr(0, longest_method), ' '); // a token needs no escaping
         append_combined_text(out, entry.path.substr(0, longest_path));
         append_combined_text(out, entry.query.substr(0, longest_path));
         out.append(entry.minor_version == 0 ? " HTTP/1.0" : " HTTP/1.1");
@@ -243,7 +243,7 @@ void access_log::use(const config::access_log_config& config)
 void access_log::add(const log_entry& entry)
 {
     if (lines_.capacity() == 0)
-        lines_.reserve(log_writer::buffer_size + 4096); // a line more than is handed over
+        lines_.reserve(log_writer::buffer_size + 4096); // room for one line more than is handed over
     if (format_ == config::access_format::json)
         append_json_line(lines_, entry, clock_);
     else
@@ -252,7 +252,7 @@ void access_log::add(const log_entry& entry)
         return;
     flush();
     if (lines_.size() >= log_writer::buffer_size) {
-        writer_.drop(lines_.view(), "it is written more slowly than requests come");
+        writer_.drop(lines_.view(), "the log is written more slowly than requests arrive");
         lines_.clear();
     }
 }

@@ -1,5 +1,5 @@
-// The access log of one worker: a line a request into a buffer, which goes to the writer when it is full or the worker
-// ticks. Formats are pure. Nothing here waits, reads a clock or, once warm, allocates.
+// The access log of one worker: one line per request into a buffer, which is handed to the writer when it is full or at
+// the worker's tick. Formats are pure. Nothing here waits, reads a clock or, once warm, allocates.
 #pragma once
 
 #include "config/model.hpp"
@@ -15,19 +15,19 @@ namespace headgate {
 
 class log_writer;
 
-// One request as the log sees it. Everything a client chose is still raw here.
+// One request for the log. Everything that came from a client is not escaped yet.
 struct log_entry
 {
     using wall_time = std::chrono::sys_time<std::chrono::microseconds>;
     using microseconds = std::chrono::microseconds;
     enum class verdict : std::uint8_t
     {
-        none, // no limit was asked
+        none, // no limit was evaluated
         passed,
         delayed, // held back by a shaping rule
         refused,
         shadow_refused, // a shadow rule would have refused
-        degraded        // passed, judged by counters that others share
+        degraded        // admitted by counters that several keys share, or by on_outage
     };
 
     wall_time began{};
@@ -37,7 +37,7 @@ struct log_entry
     std::string_view path;
     std::string_view query; // with its "?"
     unsigned minor_version = 1;
-    std::string_view referer, agent; // the combined format's only
+    std::string_view referer, agent; // only for the combined format
     unsigned status = 0;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0; // head and body
@@ -47,20 +47,20 @@ struct log_entry
     std::string_view server;
     std::string_view request_id;
     microseconds duration{0};
-    microseconds connect{-1};    // until a connection to the upstream had taken the request; negative: unknown
+    microseconds connect{-1};    // until the request was on a connection to the upstream; negative: unknown
     microseconds first_byte{-1}; // until the upstream's answer began
     std::string_view error;      // the stable code
     verdict limit = verdict::none;
-    std::string_view rule;      // that decided; empty: none was asked
-    std::uint64_t key_hash = 0; // whose counter it was
+    std::string_view rule;      // that decided; empty: none was evaluated
+    std::uint64_t key_hash = 0; // of the key that was charged
     std::uint64_t used = 0, quota = 0;
 };
 
-// A moment as text. The part above the second is made once a second.
+// Formats points in time. The part down to the second is made once per second.
 class log_clock
 {
 public:
-    // Until the next call.
+    // The result is valid until the next call.
     std::string_view rfc3339(log_entry::wall_time t); // 2026-11-10T13:55:36.123Z
     std::string_view common(log_entry::wall_time t);  // 10/Nov/2026:13:55:36 +0000
 
@@ -71,7 +71,7 @@ private:
     std::array<char, 26> common_{};
 };
 
-// Each appends one line with its end. What a client chose is escaped (O7) and, beyond a bound, cut.
+// Each appends one line with its line end. Texts from a client are escaped and cut to a maximum length.
 void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock);
 void append_combined_line(http::byte_buffer& out, const log_entry& entry, log_clock& clock);
 
@@ -86,14 +86,14 @@ public:
     bool wants_rule() const { return format_ == config::access_format::json; }
     void add(const log_entry& entry);
 
-    // The system's time of a steady moment; follows steps of the system's clock at the next tick.
+    // Converts a steady time to the system's time; follows steps of the system clock at the next tick.
     log_entry::wall_time to_wall(std::chrono::steady_clock::time_point t) const
     {
         return log_entry::wall_time(
             std::chrono::duration_cast<std::chrono::microseconds>(t.time_since_epoch() + offset_));
     }
     void tick(std::chrono::steady_clock::time_point now);
-    // Hands over what there is, as far as the writer takes it.
+    // Hands the buffered lines to the writer, if it takes them.
     void flush();
 
 private:

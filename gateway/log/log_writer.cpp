@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::chrono::seconds grace{1};
 constexpr std::chrono::minutes report_interval{1};
-constexpr int look_up_milliseconds = 100; // how often a blocked write looks whether it is still wanted
-// How much nicer it is: on a busy machine a worker goes first, and still a tenth of a core is left, for some hundred MB
-// a second.
+constexpr int look_up_milliseconds = 100; // how often a blocked write checks whether to give up
+// Added to the thread's nice value: on a busy machine workers run first, and the thread still gets a tenth of a core,
+// which writes some hundred MB per second.
 constexpr int behind_workers = 10;
 
-// Non-blocking, so that neither a FIFO without a reader nor one that is full can hold anybody up.
+// Opens the file as non-blocking, so that neither a FIFO without a reader nor a full one blocks the thread.
 int open_file(const std::string& path)
 {
     if (path == "-")
@@ -149,7 +149,7 @@ void log_writer::change_file()
         if (!std::exchange(has_next_file_, false)) {
             file = open_file(path);
             if (file < 0) {
-                spdlog::error("cannot reopen the access log {}: {}; the former file is written on", path,
+                spdlog::error("cannot reopen the access log {}: {}; the previous file stays in use", path,
                               std::strerror(errno));
                 return;
             }
@@ -173,22 +173,22 @@ void log_writer::write(std::string_view lines)
     };
     while (!lines.empty()) {
         if (!wait_until_writable())
-            return lose_rest("nobody reads it");
-        if (torn_ && ::write(file_, "\n", 1) == 1) // the rest of a line was lost: the next one stands alone
+            return lose_rest("the pipe has no reader");
+        if (torn_ && ::write(file_, "\n", 1) == 1) // the rest of a line was lost: end it before the next line
             torn_ = false;
-        // A pipe that has room takes this much without blocking, whether or not it is set not to block.
+        // A pipe that has room takes this much without blocking, also if it is not set to non-blocking.
         const auto most = is_plain_file_ ? lines.size() : std::min<std::size_t>(lines.size(), PIPE_BUF);
         const auto n = ::write(file_, lines.data(), most);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
-            return lose_rest(n < 0 ? std::strerror(errno) : "nothing was taken");
+            return lose_rest(n < 0 ? std::strerror(errno) : "the file took no bytes");
         lines.remove_prefix(static_cast<std::size_t>(n));
         mid_line = lines.data()[-1] != '\n';
     }
 }
 
-// False when what is at hand will not be written any more: the end is near, or another file is wanted.
+// Returns false when the pending lines will not be written any more: the writer stops, or another file is to be used.
 bool log_writer::wait_until_writable()
 {
     if (is_plain_file_ || file_ < 0)
@@ -197,7 +197,7 @@ bool log_writer::wait_until_writable()
         const bool over = reopen_ || (stopping_ && std::chrono::steady_clock::now() >= give_up_at_);
         pollfd room{file_, POLLOUT, 0};
         if (::poll(&room, 1, over ? 0 : look_up_milliseconds) != 0)
-            return true; // or an error that write will tell
+            return true; // or an error, which write will return
         report();
         if (over)
             return false;

@@ -1,5 +1,6 @@
-// The one thread that writes the access log. Workers hand it full buffers and get empty ones back; they never wait for
-// it. What it cannot write (a full disk, a closed or blocked pipe) is dropped and counted: the gateway keeps serving.
+// The thread that writes the access log. Workers hand it full buffers and get empty ones back; they never wait for it.
+// Lines that it cannot write (a full disk, a closed or blocked pipe) are dropped and counted: the gateway keeps
+// serving.
 #pragma once
 
 #include "gateway/http/buffer.hpp"
@@ -20,7 +21,7 @@ namespace headgate {
 class log_writer
 {
 public:
-    static constexpr std::size_t buffer_size = 64 * 1024; // a worker hands it over when it is about this full
+    static constexpr std::size_t buffer_size = 64 * 1024; // a worker hands its buffer over when it is about this full
     static constexpr std::size_t most_pending = 64;       // buffers that wait to be written: 4 MiB
     static constexpr std::size_t long_queue = 8;
 
@@ -29,19 +30,18 @@ public:
     log_writer(const log_writer&) = delete;
     log_writer& operator=(const log_writer&) = delete;
 
-    // A file, "-" (standard output) or "off". Throws std::system_error, and writes on where it did, when the file
-    // cannot be opened.
+    // Writes to a file, "-" (standard output) or "off" from now on. When the file cannot be opened, throws
+    // std::system_error and keeps the previous one.
     void use(const std::string& path);
-    // The file may have been moved away: opens it by its name again.
+    // Opens the file by its name again, for log rotation.
     void reopen();
-    // Writes what is pending, for a second at most.
+    // Writes the pending lines, for at most one second, and ends the thread.
     void stop();
 
-    // From any worker. Takes the lines and leaves an empty buffer; false, and nothing changes, when too much is
-    // pending.
-    // A buffer that is not full yet gets no place in a long queue.
+    // Takes the lines and leaves an empty buffer. Returns false and changes nothing when too many buffers are pending;
+    // a buffer that is not full is refused earlier. May be called from any worker.
     bool take(http::byte_buffer& lines);
-    // Gives up on whole lines, and counts them.
+    // Drops whole lines and counts them.
     void drop(std::string_view lines, std::string why);
     std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
@@ -52,22 +52,22 @@ private:
     bool wait_until_writable();
     void report();
 
-    std::mutex lock_; // over the next block
+    std::mutex lock_; // guards the next block
     std::condition_variable wake_;
-    std::array<http::byte_buffer, most_pending> pending_; // a ring
+    std::array<http::byte_buffer, most_pending> pending_; // a ring buffer
     std::size_t first_ = 0, count_ = 0;
     std::vector<http::byte_buffer> spare_;
     std::string path_ = "off";
     int next_file_ = -1;
     bool has_next_file_ = false;
-    std::string why_; // lines were dropped last
+    std::string why_; // the reason of the last dropped lines
 
     std::atomic<bool> reopen_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint64_t> dropped_{0};
     std::chrono::steady_clock::time_point give_up_at_{}; // set before stopping_
 
-    // Only the writer's thread.
+    // Used by the writer's thread only.
     int file_ = -1;
     bool is_plain_file_ = false;
     bool torn_ = false; // the last line that was written lacks its end

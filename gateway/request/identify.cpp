@@ -43,9 +43,9 @@ reading read_api_key(const compiled_source& source, const request& r, std::strin
     if (const auto found = http::read_header(r.head().fields, source.name, value); found != reading::present)
         return found;
     const auto* owner = r.config().verified_with.tables[source.verified_by].find(value);
-    if (!owner || (source.says_plan && owner->plan.empty()))
+    if (!owner || (source.is_plan && owner->plan.empty()))
         return reading::absent;
-    value = source.says_plan ? owner->plan : owner->user;
+    value = source.is_plan ? owner->plan : owner->user;
     return reading::present;
 }
 

@@ -15,12 +15,13 @@ namespace {
 
 namespace redis = limiter::redis;
 
-// What a gateway that died held in flight is free again after this time; a gateway that lives renews it.
+// After this time the requests in flight of a gateway that died are no longer counted; a running gateway renews its
+// own.
 constexpr std::chrono::seconds held_for{60};
-// /readyz tells of an error reply for so long. Not until a decision succeeds: a gateway that is not ready is asked
-// nothing.
+// How long /readyz shows an error reply. It does not wait for a successful decision, because a gateway that is not
+// ready gets no requests.
 constexpr std::chrono::seconds refusals_matter_for{5};
-// A server whose connection stands again is asked within this, if anybody asks at all.
+// Script texts that are sent within this time after a connection was opened again mean that the server has lost them.
 constexpr std::chrono::seconds soon{2};
 
 redis::link_options link_options_of(const compiled_shared_store& store)
@@ -45,7 +46,7 @@ redis::link_options link_options_of(const compiled_shared_store& store)
 }
 
 std::shared_ptr<redis::link_source> make_links(worker& owner, const compiled_shared_store& from,
-                                               redis::link::listener told)
+                                               redis::link::listener on_change)
 {
     auto options = link_options_of(from);
     const auto& url = from.config->url;
@@ -54,17 +55,17 @@ std::shared_ptr<redis::link_source> make_links(worker& owner, const compiled_sha
         servers.push_back({server.host, server.port});
     if (url.shape == config::redis_url::topology::single)
         return std::make_shared<redis::single_link>(
-            std::make_shared<redis::link>(owner.loop(), owner.names(), std::move(options), std::move(told)));
+            std::make_shared<redis::link>(owner.loop(), owner.names(), std::move(options), std::move(on_change)));
     if (url.shape == config::redis_url::topology::cluster)
         return std::make_shared<redis::cluster_links>(
             owner.loop(), owner.names(),
-            redis::cluster_options{.seeds = std::move(servers), .node = std::move(options)}, std::move(told));
+            redis::cluster_options{.seeds = std::move(servers), .node = std::move(options)}, std::move(on_change));
     redis::sentinel_options with{.sentinels = std::move(servers), .master = url.master, .server = std::move(options)};
     with.sentinel.timeout = with.server.connect_timeout;
     with.sentinel.connect_timeout = with.server.connect_timeout;
     with.sentinel.tls = with.server.tls;
     with.sentinel.tls_name = with.server.tls_name;
-    return std::make_shared<redis::sentinel_master>(owner.loop(), owner.names(), std::move(with), std::move(told));
+    return std::make_shared<redis::sentinel_master>(owner.loop(), owner.names(), std::move(with), std::move(on_change));
 }
 
 std::uint64_t any_holder()
@@ -73,7 +74,7 @@ std::uint64_t any_holder()
     return ((std::uint64_t{device()} << 32 | device()) & ((std::uint64_t{1} << 52) - 1)) + 1;
 }
 
-// In words for the log and for /readyz.
+// Returns the state as text for the log and for /readyz.
 std::string describe(redis::link::state state, std::string_view why)
 {
     const auto because = why.empty() ? std::string() : ": " + std::string(why);
@@ -108,7 +109,8 @@ void shared_store::tell(redis::link::state state, std::string_view why)
     if (state == redis::link::state::stopped)
         return;
     auto words = describe(state, why);
-    const bool some_answer = state == redis::link::state::ready; // a part of a cluster: other gateways fare no better
+    const bool some_answer =
+        state == redis::link::state::ready; // if only a part of a cluster answers, that is the same for other gateways
     if (words.empty()) {
         health_.answers(name_, this);
         if (std::exchange(has_stood_, true))
@@ -116,7 +118,7 @@ void shared_store::tell(redis::link::state state, std::string_view why)
         spdlog::info("store {}: connected to {}", name_, config_.url.text);
     } else {
         fails(words, some_answer);
-        if (words != logged_words_) // attempt after attempt fails for the same reason: said once
+        if (words != logged_words_) // repeated attempts fail for the same reason: logged once
             spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
     }
     logged_words_ = std::move(words);
@@ -135,11 +137,11 @@ void shared_store::tick()
         is_refused_ = false;
         health_.answers(name_, this);
     }
-    // Who does not know our scripts when the connection stands again has forgotten more than those.
+    // A server that has lost our scripts when we connect again has probably lost the counters too.
     const auto texts = store_.seen().texts_sent;
     if (texts > texts_ && came_back_ && now - *came_back_ < soon) {
         came_back_.reset();
-        spdlog::warn("store {}: Redis does not know our scripts any more: it began anew, or another server took its "
+        spdlog::warn("store {}: Redis does not know our scripts any more: it was restarted, or another server took its "
                      "place; what was counted may be lost",
                      name_);
     }
@@ -165,7 +167,7 @@ void shared_store::note_failure(redis::trouble why)
             fails("Redis says " + std::string(name_of(store_.last_error())));
     }
     if (why == redis::trouble::unreachable || now - logged_ < std::chrono::seconds{1})
-        return; // the link has said why it is not there
+        return; // the link has logged why it is not connected
     logged_ = now;
     const bool is_error = why == redis::trouble::refused;
     spdlog::warn("store {}: {}{} ({} decisions since the last such line)", name_,
@@ -182,10 +184,9 @@ void shared_store::correct(std::shared_ptr<const void> rules, const limiter::par
                                                      std::move(charged), std::move(corrected), charged_at));
 }
 
-task<> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void> rules,
-                                     const limiter::rule_group* group, std::string key,
-                                     std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
-                                     limiter::time_point charged_at)
+task<> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
+                                 std::string key, std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
+                                 limiter::time_point charged_at)
 {
     const auto keep = shared_from_this();
     const limiter::part as_charged{group, key, charged};
@@ -202,7 +203,7 @@ void shared_store::renew(std::shared_ptr<const void> rules, const limiter::rule_
 }
 
 task<> shared_store::renew_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
-                                   std::string key)
+                               std::string key)
 {
     const auto keep = shared_from_this();
     const auto trouble = co_await store_.renew(*group, key);

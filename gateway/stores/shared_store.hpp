@@ -1,5 +1,5 @@
-// One worker's side of a store that several gateways share: its connection to Redis, what it has asked and what came of
-// it. Made once and kept over reloads that do not change it.
+// One worker's part of a store that several gateways share: its connection to Redis, its calls and their results. Made
+// once and kept over reloads that do not change it.
 #pragma once
 
 #include "config/model.hpp"
@@ -26,7 +26,7 @@ public:
     const config::store_config& config() const { return config_; }
     limiter::redis::store& store() { return store_; }
 
-    // A decision came to nothing: it is counted, and logged once per second at the most.
+    // Counts a call without a decision, and logs it at most once per second.
     void note_failure(limiter::redis::trouble why);
 
     // Settles a charge in the background; the request does not wait for it. `rules` keeps what the part points to.
@@ -43,22 +43,22 @@ private:
     void tell(limiter::redis::link::state state, std::string_view why);
     void fails(std::string why, bool some_answer = false);
     task<> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
-                           std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
-                           limiter::time_point charged_at);
+                       std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
+                       limiter::time_point charged_at);
     task<> renew_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key);
 
     worker& worker_;
     std::string name_;
     config::store_config config_;
     store_health& health_;
-    std::string logged_words_; // last
+    std::string logged_words_; // the last
     limiter::redis::store store_;
     steady_time logged_{};
     std::uint64_t unlogged_ = 0;
-    steady_time refused_{}; // Redis answered with an error, last
+    steady_time refused_{}; // when Redis last answered with an error
     bool is_refused_ = false;
-    std::uint64_t texts_ = 0; // of scripts, sent until the last tick
-    bool has_stood_ = false;  // the connection
+    std::uint64_t texts_ = 0; // script texts sent until the last tick
+    bool has_stood_ = false;  // the connection was open before
     std::optional<steady_time> came_back_;
 };
 

@@ -2,19 +2,19 @@
 
 namespace headgate {
 
-void store_health::fails(const std::string& store, const void* who, trouble what)
+void store_health::fails(const std::string& store, const void* reporter, trouble what)
 {
     std::lock_guard guard(lock_);
-    failing_[store][who] = std::move(what);
+    failing_[store][reporter] = std::move(what);
 }
 
-void store_health::answers(const std::string& store, const void* who)
+void store_health::answers(const std::string& store, const void* reporter)
 {
     std::lock_guard guard(lock_);
     const auto known = failing_.find(store);
     if (known == failing_.end())
         return;
-    known->second.erase(who);
+    known->second.erase(reporter);
     if (known->second.empty())
         failing_.erase(known);
 }

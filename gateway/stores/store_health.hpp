@@ -1,4 +1,4 @@
-// Which shared stores do not answer, as every worker sees it: for /readyz. From any thread.
+// Which shared stores do not answer, reported by each worker, for /readyz. May be called from any thread.
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@ public:
     struct trouble
     {
         std::string why;
-        bool refuses = false; // requests are refused meanwhile
+        bool refuses = false; // requests are refused during the outage
     };
-    // `who` is a worker's side of the store: after a reload there may be two of one worker for a moment, and what the
-    // one that ends has to say must not hide what its successor meets.
-    void fails(const std::string& store, const void* who, trouble what);
-    void answers(const std::string& store, const void* who);
-    // One a store that somebody cannot ask.
+    // `reporter` is a worker's shared_store. After a reload one worker may have two for a moment, and the report of the
+    // old one must not hide that of the new one.
+    void fails(const std::string& store, const void* reporter, trouble what);
+    void answers(const std::string& store, const void* reporter);
+    // Returns one entry per store that at least one worker cannot use.
     std::map<std::string, trouble> failing() const;
 
 private:
