@@ -1,5 +1,5 @@
-// Boost.Asio as all of headgate uses it: types with the concrete executor of an io_context, which cost less than those
-// with any_io_executor (docs/decisions/0011-asio-and-beast.md), and the completion token that returns errors as values.
+// The Boost.Asio types that headgate uses: with the concrete executor of an io_context, which costs less than
+// any_io_executor (docs/decisions/0011-asio-and-beast.md), and the completion token that returns errors as values.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -44,7 +44,7 @@ struct io_result
     std::size_t bytes = 0;
 };
 
-// Starts a coroutine that no other one waits for. An exception that leaves it leaves the event loop too.
+// Starts a coroutine in the background. An exception that it does not catch leaves the event loop too.
 template <class T>
 void spawn(const executor& on, task<T> work)
 {

@@ -1,5 +1,5 @@
 // Deadlines without a timer per request: one intrusive list per length of time, in the order of arming, so that only
-// the front of each list is ever looked at. One coarse timer per worker sweeps the lists. Arming and disarming are a
+// the front of each list has to be checked. One coarse timer per worker sweeps the lists. Arming and disarming are a
 // few stores.
 #pragma once
 
@@ -30,7 +30,7 @@ public:
     }
 
 protected:
-    // Called by the sweep, already disarmed.
+    // Called by the sweep. The deadline is already disarmed.
     virtual void on_deadline() = 0;
     virtual ~deadline() { disarm(); }
 
@@ -87,7 +87,7 @@ private:
 class deadlines
 {
 public:
-    // The list stays where it is for the life of the worker.
+    // Returns the list for this length of time. It is valid as long as the worker.
     deadline_list& list_for(std::chrono::steady_clock::duration after)
     {
         for (auto& list : lists_) {

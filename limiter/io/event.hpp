@@ -1,5 +1,5 @@
-// Lets one coroutine wait for another one of the same thread. Asio's awaitables wait for Asio's operations only; a
-// timer that is cancelled would serve too, at thirty times the price.
+// Lets one coroutine wait for another one of the same thread. Asio's awaitables wait for Asio's operations only;
+// cancelling a timer would work too, at thirty times the cost.
 #pragma once
 
 #include "limiter/io/asio.hpp"
@@ -18,8 +18,8 @@ public:
     event(const event&) = delete;
     event& operator=(const event&) = delete;
 
-    // co_await e.wait(): until notify() is called after this. One coroutine may wait at a time; what it waits for is a
-    // condition of its own, tested before and after:
+    // co_await e.wait() suspends until the next notify(). One coroutine may wait at a time. Its condition is a separate
+    // variable, which it tests before and after:
     //     while (!is_done)
     //         co_await done.wait();
     auto wait()
@@ -41,7 +41,7 @@ public:
         if (resumes)
             std::move(resumes)();
     }
-    // Resumes it from the event loop.
+    // Resumes the waiting coroutine from the event loop.
     void notify_later(const executor& on)
     {
         waiter resumes;
@@ -52,7 +52,7 @@ public:
 
 private:
     using waiter = asio::any_completion_handler<void()>;
-    // Swapped, never assigned: the move assignment of Boost 1.81 calls itself without end.
+    // Swapped, never assigned: the move assignment of Boost 1.81 recurses endlessly.
     void swap(waiter& other) { waiter_.swap(other); }
 
     waiter waiter_;

@@ -6,7 +6,7 @@ namespace headgate {
 
 namespace {
 
-constexpr std::size_t clients_per_turn = 32; // then upstreams are asked again
+constexpr std::size_t clients_per_turn = 32; // then other events are polled again
 
 } // namespace
 
@@ -34,12 +34,12 @@ void event_loop::turn(std::chrono::nanoseconds at_most)
 void event_loop::work()
 {
     context_.restart();
-    // As a handler of Asio's: what it allocates and starts takes the short way only inside of one.
+    // Runs as a handler of Asio: allocations and posts are fast only inside a handler.
     if (!clients_.empty())
         asio::post(context_, [this] { run_clients(); });
     context_.poll();
     end_turn();
-    turn_began_.reset(); // what the wait for the next turn runs belongs to that turn
+    turn_began_.reset(); // handlers that run while waiting belong to the next turn
 }
 
 void event_loop::run_clients()

@@ -1,7 +1,7 @@
 // The event loop of a thread: Asio's io_context with two additions. Clients that have sent something wait in a FIFO
-// behind everything else, so that requests that have begun are finished before more begin: few are under way at a time,
-// and their memory is still in the cache. And some work is done once at the end of a turn, such as sending the commands
-// for Redis that the turn has produced.
+// behind all other events, so that started requests are finished before new ones start: few are in progress at a time,
+// and their memory is still in the CPU's cache. And some work is done once at the end of a turn, such as sending the
+// commands for Redis that the turn has produced.
 #pragma once
 
 #include "limiter/io/asio.hpp"
@@ -21,7 +21,7 @@ namespace headgate {
 
 class event_loop;
 
-// Something to do once at the end of a turn.
+// Work that is done once at the end of a turn.
 class turn_end
 {
 public:
@@ -72,10 +72,10 @@ public:
 
     // Runs until no coroutine and no operation is left.
     void run();
-    // One turn; waits for something to happen, for `at_most`.
+    // Runs one turn. Waits for the first event, for `at_most`.
     void turn(std::chrono::nanoseconds at_most);
 
-    // When this turn began: near enough for deadlines, and read once.
+    // Returns when this turn began: precise enough for deadlines, and read once per turn.
     steady_time turn_began()
     {
         if (!turn_began_)
@@ -83,12 +83,12 @@ public:
         return *turn_began_;
     }
 
-    // Calls `what` at the end of this turn. Once, however often this is called.
+    // Calls `what` once at the end of this turn, also if this is called several times.
     void at_turn_end(turn_end& what);
     void forget(turn_end& gone);
 
 private:
-    // Some clients, all else that is ready, then the end of the turn.
+    // Runs some clients, all other ready handlers, then the end of the turn.
     void work();
     void run_clients();
     void end_turn();

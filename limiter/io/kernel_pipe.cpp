@@ -8,8 +8,8 @@ namespace headgate {
 
 namespace {
 
-// In pages of 4 KiB, each of which may hold only a part of a segment. A user without privileges gets 64 MiB of them in
-// all, then pipes of two pages.
+// In pages of 4 KiB, each of which may hold only a part of a segment. All pipes of an unprivileged user together get
+// 64 MiB; further pipes have two pages.
 constexpr int size = 256 * 1024;
 constexpr int least_size = 64 * 1024;
 

@@ -11,7 +11,7 @@ namespace headgate {
 class kernel_pipe
 {
 public:
-    kernel_pipe() = default; // none
+    kernel_pipe() = default; // no pipe
     kernel_pipe(kernel_pipe&& other) noexcept
         : in_(std::exchange(other.in_, -1)), out_(std::exchange(other.out_, -1)), held_(std::exchange(other.held_, 0))
     {}
@@ -24,30 +24,29 @@ public:
     }
     ~kernel_pipe();
 
-    // None where the kernel gives none, or only a tiny one.
+    // Opens a pipe. Returns no pipe when the kernel refuses, or gives only a tiny one.
     static kernel_pipe open();
     explicit operator bool() const { return in_ >= 0; }
     std::size_t held() const { return held_; } // bytes
 
-    // As recv and send: how many bytes it was, or -1 and errno.
+    // Like recv and send: return the number of bytes, or -1 and errno.
     std::ptrdiff_t fill_from(int socket, std::size_t most);
     std::ptrdiff_t empty_into(int socket);
 
 private:
-    int in_ = -1, out_ = -1; // it is written to and read from
+    int in_ = -1, out_ = -1; // the ends for writing and for reading
     std::size_t held_ = 0;
 };
 
-// The pipes of one worker. They hold memory of the kernel, so their number is bounded; without a pipe, bytes are
-// copied.
+// The pipes of one worker. They hold kernel memory, so their number is bounded; without a pipe, bytes are copied.
 class pipe_pool
 {
 public:
     static constexpr std::size_t most = 32;
 
-    // None when all are taken.
+    // Returns no pipe when all are in use.
     kernel_pipe take();
-    // One that holds something is closed, and what it holds is lost.
+    // Returns a pipe to the pool. A pipe that still holds bytes is closed instead.
     void give_back(kernel_pipe pipe);
     // To be called when the kernel, or a filter of its calls, does not allow splicing: no pipe is given out from now
     // on.

@@ -18,7 +18,7 @@ namespace {
 
 using resolver = asio::ip::basic_resolver<asio::ip::tcp, executor>;
 
-// Runs from the first question to the end of the process. Never destroyed: that would wait for name servers.
+// Runs from the first lookup to the end of the process. Never destroyed: that would wait for name servers.
 asio::io_context& names_context()
 {
     static auto* const context = [] {
@@ -51,7 +51,7 @@ name_resolver::answer to_answer(error_code error, const resolver::results_type& 
 struct name_resolver::state
 {
     std::mutex lock;
-    std::map<std::uint64_t, std::function<void(answer)>> receivers; // by question; emptied at the end
+    std::map<std::uint64_t, std::function<void(answer)>> receivers; // by lookup; emptied by the destructor
     std::uint64_t last_question = 0;
 };
 
@@ -71,7 +71,7 @@ void name_resolver::ask(std::string host, std::function<void(answer)> receive)
         question = ++state_->last_question;
         state_->receivers.emplace(question, std::move(receive));
     }
-    // On the resolver's thread from the beginning: Asio forgets the lookups of a resolver that is destroyed.
+    // The asio resolver lives on the resolver's thread: destroying it would cancel its lookups.
     asio::post(names_context(), [shared = state_, question, host = std::move(host)] {
         auto lookup = std::make_shared<resolver>(names_context());
         lookup->async_resolve(host, "", [shared, question, lookup](error_code error, resolver::results_type found) {

@@ -1,4 +1,4 @@
-// Host names to addresses without blocking the event loop: getaddrinfo waits for name servers. One thread for the whole
+// Resolves host names without blocking the event loop: getaddrinfo waits for name servers. One thread for the whole
 // process runs Asio's resolver. It is never joined, so a name server that does not answer cannot delay the exit.
 #pragma once
 
@@ -17,11 +17,11 @@ public:
     struct answer
     {
         std::vector<boost::asio::ip::address> addresses; // each once, in the system's order of preference
-        std::string error;                               // why there are none
+        std::string error;                               // the reason when there are none
     };
 
     name_resolver();
-    // Does not wait for name servers: their late answers are dropped.
+    // Does not wait for name servers: late answers are dropped.
     ~name_resolver();
     name_resolver(const name_resolver&) = delete;
     name_resolver& operator=(const name_resolver&) = delete;

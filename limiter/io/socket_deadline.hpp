@@ -1,4 +1,5 @@
-// A deadline that ends what a socket waits for, and remembers that it did. Reading and writing at once take one each.
+// A deadline that cancels a socket's operations and records that it did. Simultaneous reading and writing need one
+// each.
 #pragma once
 
 #include "limiter/io/asio.hpp"
@@ -12,7 +13,7 @@ namespace headgate {
 class socket_deadline final : public deadline
 {
 public:
-    using socket = asio::basic_socket<asio::generic::stream_protocol, executor>; // beneath whatever stream
+    using socket = asio::basic_socket<asio::generic::stream_protocol, executor>; // the lowest layer of a stream
 
     socket_deadline(event_loop& in, socket& of) : loop_(in), socket_(of) {}
 

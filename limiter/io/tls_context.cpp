@@ -52,20 +52,20 @@ void load_trusted(SSL_CTX* context, const std::string& ca)
     }
     require_readable(ca, "the CA file");
     if (SSL_CTX_load_verify_file(context, ca.c_str()) != 1)
-        fail("the CA file " + ca + " holds no PEM certificates that can be used");
+        fail("the CA file " + ca + " has no usable PEM certificates");
 }
 
 void load_own(SSL_CTX* context, const std::string& certificate, const std::string& key)
 {
     require_readable(certificate, "the certificate");
     if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
-        fail("the certificate " + certificate + " is no PEM certificate that can be used");
+        fail("the certificate " + certificate + " is not a usable PEM certificate");
     require_readable(key, "the key");
     if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) {
         const auto cause = ERR_peek_error();
         if (ERR_GET_LIB(cause) == ERR_LIB_X509 && ERR_GET_REASON(cause) == X509_R_KEY_VALUES_MISMATCH)
             fail("the key " + key + " is not the key of the certificate " + certificate);
-        fail("the key " + key + " is no PEM key that can be used; one with a password cannot");
+        fail("the key " + key + " is not a usable PEM key; keys with a password are not supported");
     }
     if (SSL_CTX_check_private_key(context) != 1)
         fail("the key " + key + " is not the key of the certificate " + certificate);

@@ -21,10 +21,10 @@ struct tls_client_files // PEM
 class tls_context
 {
 public:
-    // Throws std::runtime_error that names the file and what is wrong with it.
+    // Throws std::runtime_error with the name of the file and the problem.
     explicit tls_context(const tls_client_files& files);
 
-    // For streams, which count a reference and change nothing else.
+    // For streams, which only count a reference.
     asio::ssl::context& get() const { return context_; }
 
 private:

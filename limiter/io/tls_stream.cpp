@@ -30,19 +30,19 @@ bool is_distrust(long verdict)
            verdict == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE || verdict == X509_V_ERR_CERT_SIGNATURE_FAILURE;
 }
 
-// What the server says in an alert.
+// Describes an alert that the server sent.
 std::string describe_alert(unsigned long code)
 {
     const auto words = words_of(code);
     switch (ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET) {
     case SSL_AD_CERTIFICATE_REQUIRED:
-        return "the server wants a certificate of ours: " + words;
+        return "the server requires a client certificate: " + words;
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
     case SSL_AD_CERTIFICATE_REVOKED:
     case SSL_AD_CERTIFICATE_EXPIRED:
     case SSL_AD_CERTIFICATE_UNKNOWN:
-    case SSL_AD_DECRYPT_ERROR: // a signature that does not fit
+    case SSL_AD_DECRYPT_ERROR: // a signature that does not verify
     case SSL_AD_UNKNOWN_CA:
         return "the server does not accept our certificate: " + words;
     default:
@@ -69,10 +69,10 @@ bool expect_name(tls_stream& stream, std::string name)
     const bool is_address = X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) == 1;
     if (is_address)
         return true;         // RFC 6066 §3: an address is not sent as the server's name
-    if (name.ends_with('.')) // certificates are written without it
+    if (name.ends_with('.')) // certificates have names without the trailing dot
         name.pop_back();
     X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    // OpenSSL takes an empty name for no check at all.
+    // For an empty name OpenSSL would skip the check.
     const bool is_set = !name.empty() && X509_VERIFY_PARAM_set1_host(expected, name.data(), name.size()) == 1 &&
                         SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) == 1;
     ERR_clear_error();

@@ -17,7 +17,7 @@ enum class reply_status : unsigned
     unusual,
 };
 
-// Reads the part of a reply that says the script changed nothing, and why.
+// Reads a reply of a script that changed nothing, with the reason.
 inline call_answer read_unchanged(reply_status status, time_point now, number_reader& from, std::size_t parts)
 {
     call_answer out;

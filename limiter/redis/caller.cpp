@@ -23,9 +23,9 @@ trouble caller::trouble_of(const link::answer& got)
     case failure::none:
         break;
     }
-    if (!got.said().is_error())
+    if (!got.value().is_error())
         return trouble::none;
-    last_error_ = classify(got.said().text());
+    last_error_ = classify(got.value().text());
     switch (last_error_) {
     case error_class::moved:
     case error_class::ask:

@@ -1,5 +1,5 @@
-// Makes one call to the server that has the key, and makes it again where Redis says how: with the text of a script
-// that the server does not have, to another node, to the next master; all within the timeout of one command.
+// Makes one call to the server that has the key, and repeats it when Redis's error allows that: with the text of a
+// script that the server does not have, on another node, on the next master; all within the timeout of one command.
 #pragma once
 
 #include "limiter/redis/client/error_class.hpp"
@@ -22,7 +22,7 @@ enum class trouble : std::uint8_t
     broken,
     overloaded,
     refused,   // an error reply
-    malformed, // not a reply of our scripts
+    malformed, // not a reply that our scripts send
     confused   // the call was repeated too often
 };
 std::string_view name_of(trouble t);
@@ -34,7 +34,7 @@ struct store_counters
     std::uint64_t redirections = 0;  // MOVED and ASK that were followed
     std::uint64_t tried_again = 0;   // TRYAGAIN
     std::uint64_t cross_slots = 0;   // CROSSSLOT: a defect of headgate
-    std::uint64_t split_chains = 0;  // called for in several slots
+    std::uint64_t split_chains = 0;  // decided by calls to several slots
     std::uint64_t lapsed = 0;        // reservations whose owner died, given back
     std::uint64_t lost_outcomes = 0; // reservations that could be neither confirmed nor given back
 };
@@ -51,13 +51,13 @@ public:
     steady_time turn_began() { return loop().turn_began(); }
     error_class last_error() const { return last_error_; }
 
-    // Makes one call for so many requests: `write(out, by)` appends it. When it succeeds the reply is in `got`, valid
-    // until the next suspension.
+    // Makes one call that serves `requests` requests: `write(out, by)` appends it. When it succeeds, the reply is in
+    // `got`, valid until the next suspension.
     template <class Write>
     task<trouble> call(std::uint16_t slot, steady_time began, Write& write, link::answer& got,
                        std::size_t requests = 1);
 
-    // Classifies and counts what came of a command that is not repeated.
+    // Classifies and counts the result of a command that is not repeated.
     trouble trouble_of(const link::answer& got);
 
     store_counters seen;
@@ -70,7 +70,7 @@ private:
 // Redis runs commands in their order: when a text was sent after this call, the digest is tried once more. So one text
 // per connection is enough, however many calls find it missing at the same time (M2). Another script's text in between
 // costs a repetition, and there are no more scripts than repetitions. A server that answers with another error has run
-// nothing; the links know whether another server will.
+// nothing; the link source decides whether another server can.
 template <class Write>
 task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, link::answer& got, std::size_t requests)
 {
@@ -85,8 +85,8 @@ task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, 
         }
         const auto append = [&](std::string& out) { write(out, by); };
         got = co_await way.to->ask(began, append, way.asking, requests);
-        if (got.failed == failure::none && got.said().is_error() && round < most_repeats &&
-            classify(got.said().text()) == error_class::no_script) {
+        if (got.failed == failure::none && got.value().is_error() && round < most_repeats &&
+            classify(got.value().text()) == error_class::no_script) {
             by = calls.last_text > number ? call_by::digest : call_by::text;
             ++round;
             continue;
@@ -94,13 +94,13 @@ task<trouble> caller::call(std::uint16_t slot, steady_time began, Write& write, 
         const auto failed = trouble_of(got);
         if (failed != trouble::refused || round == most_repeats)
             co_return failed;
-        const auto said = last_error_;
+        const auto error = last_error_;
         const auto deadline = began + way.to->options().timeout;
-        const bool again = co_await links_->reroute(way, slot, std::string(got.said().text()), deadline);
+        const bool again = co_await links_->reroute(way, slot, std::string(got.value().text()), deadline);
         if (!again)
             co_return trouble::refused;
         by = call_by::digest;
-        round += said == error_class::try_again ? 0 : 1; // only the deadline ends these
+        round += error == error_class::try_again ? 0 : 1; // these are limited only by the deadline
     }
 }
 

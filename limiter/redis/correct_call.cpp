@@ -14,14 +14,15 @@ namespace {
 
 constexpr std::size_t most_bytes = 3 + max_rules_per_group + number_bytes * (3 + 5 * max_rules_per_group);
 
-// By how much a rule's charge is to change.
+// The change of a rule's charge.
 struct change
 {
     bool more = false;
     std::uint64_t by = 0;
 };
 
-// A request in flight holds no token: a rule that has become a rate meanwhile, or was one, has nothing to correct.
+// Returns whether only one of the two rules counts requests in flight: when a rule changes between a rate and a
+// concurrency limit, there is nothing to correct.
 bool was_another_kind(const rule_group& charged_under, const rule& now)
 {
     for (const auto& m : charged_under.members()) {
@@ -88,8 +89,8 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
         break;
     case script_kind::in_flight:
         out.number(by);
-        out.number(how.who.id);
-        out.number(to_number(how.who.lifetime));
+        out.number(how.owner.id);
+        out.number(to_number(how.owner.lifetime));
         break;
     }
 }

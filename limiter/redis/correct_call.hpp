@@ -1,12 +1,13 @@
-// Changes of earlier charges in Redis: settle, give back, end, renew. The arguments of correct.lua.
+// Changes earlier charges in Redis: settle, give back, end, renew. Writes the arguments of correct.lua.
 #pragma once
 
 #include "limiter/redis/take_call.hpp"
 
 namespace headgate::limiter::redis {
 
-// One key. What `as_charged.costs` took at `charged_at` becomes as if it had been `actual`, more or less: one cost a
-// rule of as_charged.group; empty gives all back. That group may be an older version of `group`: rules go by name.
+// The correction of one key: the charge of `as_charged.costs` at `charged_at` is changed to `actual`, with one cost per
+// rule of as_charged.group; empty gives all back. That group may be an older version of `group`: rules are matched by
+// name.
 struct correction
 {
     const packed_group* group = nullptr;
@@ -19,19 +20,19 @@ struct correction
 struct correct_options
 {
     bool replace = false;
-    holder who;
+    holder owner;
     time_point guess{};
-    std::uint64_t reservation = 0; // not 0: ends it; when the key does not know it any more, nothing changes
+    std::uint64_t reservation = 0; // not 0: ends this reservation; nothing changes when the key no longer has it
 };
 
 void append_correct(std::string& out, const correction& c, const correct_options& how, call_by by = call_by::digest,
                     const script& s = correct_script());
 
-// The argument of such a call, to be made later; and of one that confirms what `how.reservation` took.
+// Return the argument of a call that is made later: of a correction, and of one that confirms `how.reservation`.
 std::string correct_argument(const correction& c, const correct_options& how);
 std::string commit_argument(const packed_group& group, const correct_options& how);
 
-// Renews the requests in flight that `how.who` has on the key.
+// Appends a call that renews the requests in flight of `how.owner` on the key.
 void append_renew(std::string& out, const packed_group& group, std::string_view key, const correct_options& how,
                   call_by by = call_by::digest, const script& s = correct_script());
 

@@ -22,7 +22,7 @@ std::uint64_t digest_of(std::string_view text)
     return n;
 }
 
-// The offsets of two recent years tell the zones of today apart, whichever release of tzdata they came from.
+// Describes a time zone by its offsets in two recent years: they distinguish today's zones in every release of tzdata.
 std::string describe_zone(const time_zone* zone)
 {
     if (!zone)
@@ -84,7 +84,7 @@ void append_rule(std::string& out, const rule& r)
     out += '\n';
 }
 
-// Words of one line, each read as what it must be.
+// Reads the words of one line, each with its expected type.
 class line_reader
 {
 public:
@@ -127,7 +127,7 @@ std::optional<rule> parse_rule(std::string_view line)
         r.delay_after = words.number(delay, max_count);
     r.align = static_cast<window_align>(words.number(static_cast<std::uint64_t>(window_align::clock)));
     r.calendar = static_cast<calendar_unit>(words.number(static_cast<std::uint64_t>(calendar_unit::month)));
-    words.word(); // the time zone: known only by its digest
+    words.word(); // the time zone, of which only the digest is known
     const auto flags = words.number(7);
     r.shadow = flags & 1, r.unlimited = flags & 2, r.count_refused = flags & 4;
     auto name = parse_name(words.rest());

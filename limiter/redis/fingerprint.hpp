@@ -1,5 +1,5 @@
-// Which rules a value in Redis was written under: a number of all they say, and the rules as a text that another
-// gateway can read, so that it can carry what a key has used over to rules of its own.
+// Identifies the rules that a value in Redis was written under: a digest of the rules as a number, and the rules as a
+// text that another gateway can read, so that it can convert a key's counters to its own rules.
 #pragma once
 
 #include "limiter/core/rule.hpp"
@@ -14,15 +14,16 @@
 
 namespace headgate::limiter::redis {
 
-// One line a rule. A time zone is written as a digest of its offsets: enough to tell two of them apart.
+// Returns the rules as text, one line per rule. A time zone is written as a digest of its offsets, which distinguishes
+// it from others.
 std::string describe_rules(std::span<const rule> rules);
 std::string describe_rules(const rule_group& group);
 
-// Strict: nothing when the text is not exactly what describe_rules writes, or holds what no rule may. Rules come back
-// without their time zones; carrying over what was used needs only the rules to come with theirs.
+// Parses that text. Returns nothing when it is not exactly what describe_rules writes, or has a value that no rule may
+// have. The rules have no time zones: converting counters needs only the time zones of the new rules.
 std::optional<std::vector<rule>> parse_rules(std::string_view text);
 
-// 1 to 2^53 - 1, of the description: the same on every gateway that has the same rules.
+// Returns the digest of a description, from 1 to 2^53 - 1: equal on all gateways with the same rules.
 std::uint64_t fingerprint_of(std::string_view description);
 
 } // namespace headgate::limiter::redis

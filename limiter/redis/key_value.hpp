@@ -1,6 +1,6 @@
-// A key's value in Redis, taken apart into the state words of limiter/core and put together again. For everything that
-// is not a request: converting it to other rules, and the operators' verbs. The caller reads the value,
-// changes it here, and puts it back with replace.lua; when another gateway was faster it begins again.
+// A key's value in Redis, decoded to the state words of limiter/core and encoded again. Used for everything but
+// requests: converting a value to other rules, and the operators' verbs. The caller reads the value, changes it here,
+// and writes it with replace.lua; when another gateway has changed it in between, the caller starts again.
 #pragma once
 
 #include "limiter/core/decision.hpp"
@@ -38,14 +38,14 @@ struct reserved_part
     std::uint64_t id = 0;
     time_point expires{}, charged_at{};
     std::uint64_t holder = 0;
-    std::vector<std::uint64_t> costs; // a rule; 0: nothing was charged
+    std::vector<std::uint64_t> costs; // one per rule; 0: nothing was charged
 
     friend bool operator==(const reserved_part&, const reserved_part&) = default;
 };
 
 struct key_value
 {
-    time_point last{}; // moment at which it was written
+    time_point last{}; // when it was last written
     time_point blocked_until{};
     std::vector<rule_state> rules;
     std::vector<reserved_part> reserved;
@@ -53,34 +53,35 @@ struct key_value
     friend bool operator==(const key_value&, const key_value&) = default;
 };
 
-// Whose rules a value was written under; nothing when it cannot be one of ours.
+// Returns the fingerprint of the rules that a value was written under; nothing when it cannot be a value of headgate.
 std::optional<std::uint64_t> fingerprint_in(std::string_view value);
 
-// Strict: nothing when the bytes do not fit the rules exactly.
+// Decodes a value. Returns nothing when the bytes do not fit the rules exactly.
 std::optional<key_value> decode(const packed_group& group, std::string_view value);
 std::string encode(const packed_group& group, const key_value& value);
 
-// A key never seen.
+// Returns the value of a key that was never used.
 key_value fresh_value(const packed_group& group, time_point now);
 // Brings the value to `now`: time never runs back for a key, slots in flight that were not renewed are free, and
 // reservations that were not confirmed in time are given back. Returns the moment that counts.
 time_point advance(const packed_group& group, key_value& value, time_point now);
-// How long the value must live in Redis.
+// Returns how long the value must live in Redis.
 std::chrono::milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now);
 
-// Converts what was used to other rules, matched by name. Another plan of the same group: carry::all. What is reserved
-// counts as used from now on: the gateway that reserved it does not know the new rules.
+// Converts the counters to other rules, matched by name. Another plan of the same group: carry::all. Reservations count
+// as used from now on: the gateway that made them does not know the new rules.
 key_value convert_value(const packed_group& from, const key_value& old, const packed_group& to, time_point now,
                         carry how);
-// carry::all when the fingerprint is that of the group's own or of one of its variants, in the version it has now.
+// Returns carry::all when the fingerprint is that of the group or of one of its variants, in the current version.
 carry how_to_carry(std::uint64_t from_fingerprint, const rule_group& to);
 
-// Operators' verbs, as memory_store has them.
+// The operators' verbs, with the same results as in memory_store.
 std::vector<decision> decisions_of(const packed_group& group, const key_value& value, time_point now);
 std::uint64_t grant(const packed_group& group, key_value& value, std::uint64_t n, time_point now);
 void reset(const packed_group& group, key_value& value);
 
-// The call of replace.lua. `before` as it was read, empty when there was none; `after` empty deletes. Answers 1 or 0.
+// Appends a call of replace.lua. `before` is the value as it was read, empty when there was none; an empty `after`
+// deletes. The reply is 1 or 0.
 void append_replace(std::string& out, std::string_view key, std::string_view before, std::string_view after,
                     std::chrono::milliseconds time_to_live, call_by by = call_by::digest);
 

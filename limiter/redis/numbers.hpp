@@ -1,4 +1,4 @@
-// The numbers that travel to Redis's Lua and lie in its values: 7 bytes, little-endian, each exact in a double.
+// The numbers in arguments of the Lua scripts and in values in Redis: 7 bytes, little-endian, each exact in a double.
 #pragma once
 
 #include "limiter/core/meter.hpp"
@@ -11,7 +11,7 @@
 namespace headgate::limiter::redis {
 
 inline constexpr std::size_t number_bytes = 7;
-// The largest whole number below which every other is exact in Lua. What would be more stops here.
+// The largest number for which it and all smaller whole numbers are exact in Lua. Larger results are set to it.
 inline constexpr std::uint64_t largest = (std::uint64_t{1} << 53) - 1;
 
 inline std::uint64_t capped(std::uint64_t n) { return n < largest ? n : largest; }
@@ -34,7 +34,7 @@ private:
     char* at_;
 };
 
-// Reads to the end of a text and no further: what is not there, or is too large, makes it fail for good.
+// Reads numbers from a text. Once one is missing or too large, all further reads fail.
 class number_reader
 {
 public:
@@ -80,7 +80,7 @@ inline std::uint64_t to_number(time_point t)
     return us > 0 ? capped(static_cast<std::uint64_t>(us)) : 0;
 }
 
-// At most 140 years, so that a moment that lies so far ahead is exact too.
+// Limits a duration to 140 years, so that a moment that far in the future is exact too.
 inline std::uint64_t to_number(microseconds span)
 {
     constexpr auto most = std::uint64_t{1} << 52;
@@ -88,7 +88,7 @@ inline std::uint64_t to_number(microseconds span)
     return us < most ? us : most;
 }
 
-// A bucket's time in two numbers: whole microseconds, and what is left in ticks.
+// A bucket's time in two numbers: whole microseconds, and the remainder in ticks.
 struct bucket_time
 {
     std::uint64_t us = 0;

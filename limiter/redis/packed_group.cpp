@@ -72,7 +72,7 @@ const packed_group::window_pair& packed_group::windows_around(std::size_t i, tim
     if (guess >= known.start && guess < known.end)
         return known;
     const auto& r = limits(i).limits;
-    // A boundary for certain before the window of `guess`, then on from window to window.
+    // Begins at a boundary that is certainly before the window of `guess`, then advances window by window.
     constexpr auto longer_than_any = std::chrono::hours{24 * 33};
     known.start = window_end(r, guess - longer_than_any);
     known.end = window_end(r, known.start);

@@ -1,5 +1,5 @@
-// A group of rules made ready for Redis: its fingerprint, and how its values and arguments are laid out (lua/take.lua
-// says it in words). Each worker has its own: what it remembers of calendars is not shared.
+// A group of rules prepared for Redis: its fingerprint, and the layout of its values and arguments (documented in
+// lua/take.lua). Each worker has its own objects, because they cache windows of calendars.
 #pragma once
 
 #include "limiter/redis/numbers.hpp"
@@ -13,7 +13,7 @@
 
 namespace headgate::limiter::redis {
 
-// What the scripts call a rule.
+// The number of a kind of rule in the scripts.
 enum class script_kind : std::uint8_t
 {
     bucket = 1,
@@ -26,9 +26,9 @@ enum class script_kind : std::uint8_t
 };
 
 inline constexpr std::size_t header_numbers = 3;   // fingerprint, last moment, blocked until
-inline constexpr std::size_t most_usual_rules = 2; // of the chain that take_each.lua knows
+inline constexpr std::size_t most_usual_rules = 2; // of a chain that take_each.lua can decide
 
-// Why Redis cannot keep the rule exactly, in words for the configuration; nothing when it can.
+// Returns why Redis cannot keep the rule exactly, as text for the configuration's problem; nothing when it can.
 std::optional<std::string> why_not_in_redis(const rule& r);
 
 class packed_group
@@ -50,10 +50,10 @@ public:
     const std::string& description() const { return description_; } // to be stored under rules_key(fingerprint())
     std::size_t numbers() const { return numbers_; }                // of a value, before its tails
     bool has_tails() const { return has_tails_; }
-    bool is_usual() const { return is_usual_; } // lua/take_each.lua says what that is
+    bool is_usual() const { return is_usual_; } // defined in lua/take_each.lua
     bool refusals_may_write() const { return refusals_may_write_; }
 
-    // The window of the i-th rule that `guess` is in, and the next.
+    // Returns the window of the i-th rule that `guess` is in, and the next one.
     const window_pair& windows_around(std::size_t i, time_point guess) const;
 
 private:
@@ -65,16 +65,16 @@ private:
     bool has_tails_ = false;
     bool is_usual_ = false;
     bool refusals_may_write_ = false;
-    mutable std::vector<window_pair> windows_; // the last answer, per rule
+    mutable std::vector<window_pair> windows_; // the last result, per rule
 };
 
-// How many numbers of a value a rule takes before the tails.
+// Returns how many numbers of a value, before the tails, belong to a rule.
 std::size_t numbers_of(script_kind kind);
 
-// A bucket that is not full for a key that was never used.
+// Returns whether a key that was never used begins with a bucket that is not full.
 inline bool starts_with_less(const rule& r) { return r.is_bucket() && r.initial < r.capacity; }
 
-// Rules that stand on their own, such as those another gateway wrote a value under.
+// Rules that belong to no configured group, such as those that another gateway wrote a value under.
 class detached_rules
 {
 public:

@@ -23,7 +23,8 @@ void append_hex(std::string& out, unsigned char byte)
     out += hex[byte & 15];
 }
 
-// The group ends at the first bare colon, so that a principal may have colons as addresses do.
+// Appends the text with escapes. The group ends at the first bare colon, so that a principal may have colons, as
+// addresses do.
 void append_escaped(std::string& out, std::string_view text, bool colon_is_safe)
 {
     for (const char c : text) {
@@ -104,10 +105,10 @@ std::optional<key_name> parse_key(std::string_view key)
     const auto principal = key.substr(colon + 1);
     const bool digested = principal.starts_with(digest_mark);
     auto group = unescaped(key.substr(0, colon));
-    auto whose = digested ? std::string(principal) : unescaped(principal);
-    if (!group || !whose)
+    auto owner = digested ? std::string(principal) : unescaped(principal);
+    if (!group || !owner)
         return {};
-    return key_name{std::move(*group), std::move(*whose), digested};
+    return key_name{std::move(*group), std::move(*owner), digested};
 }
 
 std::string rules_key(std::uint64_t fingerprint) { return "hg:1:rules:" + std::to_string(fingerprint); }

@@ -6,7 +6,7 @@
 
 namespace headgate::limiter::redis {
 
-// Defined in a file that cmake/embed_lua.cmake makes of lua/*.lua.
+// Defined in a file that cmake/embed_lua.cmake generates from lua/*.lua.
 extern const std::string_view take_lua, take_each_lua, correct_lua, replace_lua;
 
 script::script(std::string_view with_text) : text(with_text)

@@ -12,7 +12,7 @@ struct script
     explicit script(std::string_view text);
 
     std::string text;
-    std::string sha1; // 40 hexadecimal digits: what EVALSHA wants
+    std::string sha1; // 40 hexadecimal digits, for EVALSHA
 };
 
 const script& take_script();
@@ -20,16 +20,16 @@ const script& take_each_script();
 const script& correct_script();
 const script& replace_script();
 
-// By its digest, or with its whole text: what to send when Redis answers NOSCRIPT.
+// How to call a script: by its digest, or with its whole text after Redis has answered NOSCRIPT.
 enum class call_by
 {
     digest,
     text
 };
 
-// The beginning of a call; `keys` keys and `arguments` arguments must follow, each with append_word.
+// Appends the beginning of a call. `keys` keys and `arguments` arguments must follow, each with append_word.
 void append_call(std::string& out, const script& s, call_by how, std::size_t keys, std::size_t arguments);
-// A whole call with one key and one argument.
+// Appends a whole call with one key and one argument.
 void append_call(std::string& out, const script& s, call_by how, std::string_view key, std::string_view argument);
 
 } // namespace headgate::limiter::redis

@@ -1,4 +1,4 @@
-// The keys of a chain, put together by the slots of a cluster they are in: the keys of one slot go into one call.
+// Groups the keys of a chain by their slots in a cluster: the keys of one slot go into one call.
 // No I/O.
 #pragma once
 
@@ -24,9 +24,9 @@ struct slot_groups
     };
     std::array<group, max_parts> all;
     std::size_t count = 0;
-    std::array<std::uint8_t, max_parts> order; // places in the chain, group by group
+    std::array<std::uint8_t, max_parts> order; // indexes of the chain's parts, group by group
 
-    // `key(i)`: the i-th key of the chain, as it is called in Redis.
+    // Finds the groups. `key(i)` returns the name in Redis of the chain's i-th key.
     template <class Key>
     void find(std::size_t keys, Key key)
     {
@@ -34,7 +34,7 @@ struct slot_groups
         for (std::size_t i = 0; i < keys; ++i)
             slots[i] = slot_of(key(i));
         std::iota(order.begin(), order.end(), std::uint8_t{0});
-        // Those of a slot stay in the chain's order: it is the order of their places.
+        // The keys of one slot stay in the chain's order.
         std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(keys),
                   [&](auto a, auto b) { return slots[a] != slots[b] ? slots[a] < slots[b] : a < b; });
         count = 0;

@@ -11,8 +11,9 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr int most_rounds = 8;                          // of one decision, before it is given up
-constexpr std::string_view rules_lifetime = "34560000"; // 400 days: longer than any value written under them
+constexpr int most_rounds = 8; // of one decision, before it fails
+constexpr std::string_view rules_lifetime =
+    "34560000"; // 400 days: longer than the lifetime of values under these rules
 
 } // namespace
 
@@ -37,8 +38,8 @@ private:
     std::vector<std::string>& from_;
 };
 
-store::store(std::shared_ptr<link_source> links, holder who, key_form form, script_set scripts)
-    : caller_(std::make_shared<caller>(std::move(links))), who_(who), form_(form), scripts_(std::move(scripts))
+store::store(std::shared_ptr<link_source> links, holder owner, key_form form, script_set scripts)
+    : caller_(std::make_shared<caller>(std::move(links))), owner_(owner), form_(form), scripts_(std::move(scripts))
 {
     together_ = std::make_shared<take_together>(caller_, *scripts_.take_each);
     std::random_device random;
@@ -81,7 +82,7 @@ task<void> store::publish_later(std::shared_ptr<caller> by, std::uint16_t slot, 
     co_await by->call(slot, by->turn_began(), write, got);
 }
 
-// ---- time, by the last reply of Redis
+// ---- Redis's time, from its last reply
 
 void store::note_time(time_point now)
 {
@@ -105,7 +106,7 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
     q.began = began;
     q.count = parts.size();
     q.how.look = look;
-    q.how.who = who_;
+    q.how.owner = owner_;
     q.how.guess = guess_time();
     std::array<std::size_t, max_parts + 1> ends{};
     spare_text keys(spare_);
@@ -130,21 +131,21 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
         slot = groups.all[0].slot;
     }
     if (can_join_batch(q, slot)) {
-        take_together::question asked(slot, q.began, q.parts[0], q.how);
-        together_->join(asked);
-        co_await asked.wait();
-        if (asked.leads())
-            co_await together_->call_for_all(asked);
-        if (asked.failed != trouble::none)
-            co_return asked.failed;
-        const auto said = read_take(asked.said, q.all(), q.how, out, decisions);
-        note_time(said.now);
-        if (said.status == call_status::done)
+        take_together::question joined(slot, q.began, q.parts[0], q.how);
+        together_->join(joined);
+        co_await joined.wait();
+        if (joined.leads())
+            co_await together_->call_for_all(joined);
+        if (joined.failed != trouble::none)
+            co_return joined.failed;
+        const auto result = read_take(joined.reply_text, q.all(), q.how, out, decisions);
+        note_time(result.now);
+        if (result.status == call_status::done)
             co_return trouble::none;
-        if (said.status == call_status::boundaries)
-            q.how.guess = said.now;
-        else if (said.status != call_status::unusual)
-            co_return unexplained(said.status);
+        if (result.status == call_status::boundaries)
+            q.how.guess = result.now;
+        else if (result.status != call_status::unusual)
+            co_return unexplained(result.status);
     }
     for (int round = 0; round < most_rounds; ++round) {
         link::answer got;
@@ -152,12 +153,12 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
         const auto failed = co_await caller_->call(slot, q.began, write, got);
         if (failed != trouble::none)
             co_return failed;
-        const auto said = read_take(got.said().text(), q.all(), q.how, out, decisions);
-        note_time(said.now);
-        if (said.status == call_status::done)
+        const auto result = read_take(got.value().text(), q.all(), q.how, out, decisions);
+        note_time(result.now);
+        if (result.status == call_status::done)
             co_return trouble::none;
-        const auto mended = co_await mend(q.began, slot, *q.rules[said.part], std::string(q.parts[said.part].key), said,
-                                          std::string(said.value), q.how.replace, q.how.guess);
+        const auto mended = co_await mend(q.began, slot, *q.rules[result.part], std::string(q.parts[result.part].key),
+                                          result, std::string(result.value), q.how.replace, q.how.guess);
         if (mended != trouble::none)
             co_return mended;
     }
@@ -177,19 +178,19 @@ trouble store::unexplained(call_status status)
 }
 
 task<trouble> store::mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
-                          call_answer said, std::string value, bool& replace, time_point& guess)
+                          call_answer result, std::string value, bool& replace, time_point& guess)
 {
     bool known = true;
     trouble carried = trouble::none;
-    switch (said.status) {
+    switch (result.status) {
     case call_status::done:
         break;
     case call_status::boundaries:
-        guess = said.now;
+        guess = result.now;
         break;
     case call_status::other_rules:
     case call_status::lapsed:
-        carried = co_await carry_over(began, slot, rules, std::move(key), std::move(value), said.now, known);
+        carried = co_await carry_over(began, slot, rules, std::move(key), std::move(value), result.now, known);
         replace = !known;
         break;
     case call_status::foreign:
@@ -199,7 +200,7 @@ task<trouble> store::mend(steady_time began, std::uint16_t slot, const packed_gr
     case call_status::unusual:
     case call_status::disagreement:
     case call_status::malformed:
-        co_return unexplained(said.status);
+        co_return unexplained(result.status);
     }
     co_return carried;
 }
@@ -219,9 +220,9 @@ task<trouble> store::find_rules(steady_time began, std::uint64_t fingerprint,
     const auto failed = co_await caller_->call(slot_for(key), began, write, got);
     if (failed != trouble::none)
         co_return failed;
-    auto rules = parse_rules(got.said().text());
+    auto rules = parse_rules(got.value().text());
     if (!rules)
-        co_return trouble::none; // they are lost
+        co_return trouble::none; // the rules are lost
     out = std::make_shared<const detached_rules>(std::move(*rules));
     if (other_rules_.size() >= 1000)
         other_rules_.clear();
@@ -229,9 +230,9 @@ task<trouble> store::find_rules(steady_time began, std::uint64_t fingerprint,
     co_return trouble::none;
 }
 
-// Converts what the key has used to the rules that are in force now, and gives back reservations that have lapsed. When
-// another gateway was faster, the repeated call finds what that one wrote. `known` becomes false when the rules that
-// the value was written under are lost, so that nothing can be converted.
+// Converts the key's counters to the current rules, and gives back reservations that have lapsed. When another gateway
+// did it first, the repeated call finds its result. `known` becomes false when the rules that the value was written
+// under are lost, so that nothing can be converted.
 task<trouble> store::carry_over(steady_time began, std::uint16_t slot, const packed_group& to, std::string key,
                                 std::string value, time_point now, bool& known)
 {
@@ -275,18 +276,18 @@ task<trouble> store::correct(const rule_group& group, const part& as_charged, st
     append_key(key.text, group.name(), as_charged.key, form_);
     const auto slot = slot_for(key.text);
     const correction c{rules.get(), key.text, as_charged, actual, charged_at};
-    correct_options how{.who = who_, .guess = charged_at};
+    correct_options how{.owner = owner_, .guess = charged_at};
     for (int round = 0; round < most_rounds; ++round) {
         link::answer got;
         const auto write = [&](std::string& to, call_by by) { append_correct(to, c, how, by, *scripts_.correct); };
         const auto failed = co_await caller_->call(slot, began, write, got);
         if (failed != trouble::none)
             co_return failed;
-        const auto said = read_correct(got.said().text());
-        if (said.status == call_status::done)
+        const auto result = read_correct(got.value().text());
+        if (result.status == call_status::done)
             co_return trouble::none;
         const auto mended =
-            co_await mend(began, slot, *rules, key.text, said, std::string(said.value), how.replace, how.guess);
+            co_await mend(began, slot, *rules, key.text, result, std::string(result.value), how.replace, how.guess);
         if (mended != trouble::none)
             co_return mended;
     }
@@ -299,7 +300,7 @@ task<trouble> store::renew(const rule_group& group, std::string_view key)
     const auto rules = packed(group);
     spare_text name(spare_);
     append_key(name.text, group.name(), key, form_);
-    const correct_options how{.who = who_, .guess = redis_time_};
+    const correct_options how{.owner = owner_, .guess = redis_time_};
     link::answer got;
     const auto write = [&](std::string& to, call_by by) {
         append_renew(to, *rules, name.text, how, by, *scripts_.correct);

@@ -1,6 +1,6 @@
-// A store in Redis, as one worker uses it: decides chains on the servers that have their keys, repeats a call where
-// Redis says how (such as for another version of the rules), and turns replies into decisions. Everything runs on the
-// thread of the worker.
+// A store in Redis, for one worker: decides chains on the servers that have their keys, repeats a call after repairing
+// the cause (such as a value under another version of the rules), and turns replies into decisions. Everything runs on
+// the thread of the worker.
 #pragma once
 
 #include "limiter/redis/caller.hpp"
@@ -21,25 +21,25 @@
 
 namespace headgate::limiter::redis {
 
-// The scripts that are called; tests put a clock of their own into them.
+// The scripts that are called; tests use scripts with another clock.
 struct script_set
 {
     const script* take = &take_script();
     const script* take_each = &take_each_script();
     const script* correct = &correct_script();
-    std::string clock_key = {}; // how the tests' clocks begin, one in each slot; empty: TIME
+    std::string clock_key = {}; // the prefix of the tests' clocks, one in each slot; empty: TIME
 };
 
 class store
 {
 public:
-    // What a chain over several slots has reserved is given back after this, unless it was confirmed.
+    // Reservations of a chain over several slots are given back after this time, unless they were confirmed.
     static constexpr microseconds reservation_lifetime{10'000'000};
 
-    store(std::shared_ptr<link_source> links, holder who, key_form form = key_form::plain_when_short,
+    store(std::shared_ptr<link_source> links, holder owner, key_form form = key_form::plain_when_short,
           script_set scripts = {});
-    store(std::shared_ptr<link> to, holder who, key_form form = key_form::plain_when_short, script_set scripts = {})
-        : store(std::make_shared<single_link>(std::move(to)), who, form, std::move(scripts))
+    store(std::shared_ptr<link> to, holder owner, key_form form = key_form::plain_when_short, script_set scripts = {})
+        : store(std::make_shared<single_link>(std::move(to)), owner, form, std::move(scripts))
     {}
     ~store();
 
@@ -47,8 +47,8 @@ public:
     const store_counters& seen() const { return caller_->seen; }
     error_class last_error() const { return caller_->last_error(); }
 
-    // The same as in memory_store, at Redis's time. The timeout counts from `began`, when the request began to be
-    // limited, so that all its chains together take no longer than one may.
+    // Like memory_store::take, at Redis's time. The timeout counts from `began`, the beginning of the request's limit
+    // phase, so that all its chains together take no longer than one timeout.
     task<trouble> take(std::span<const part> parts, std::span<decision> decisions, verdict& out, steady_time began)
     {
         return ask_chain(parts, false, decisions, out, began);
@@ -61,7 +61,7 @@ public:
     {
         return ask_chain(parts, true, decisions, out, turn_began());
     }
-    // Settles an earlier charge. `as_charged.group` may be an older version of `group`, the rules of the key by now.
+    // Settles an earlier charge. `group` has the current rules; `as_charged.group` may be an older version of it.
     task<trouble> correct(const rule_group& group, const part& as_charged, std::span<const std::uint64_t> actual,
                           time_point charged_at);
     // Renews the requests in flight that this gateway holds on the key.
@@ -76,7 +76,7 @@ public:
     task<trouble> block(const rule_group& group, std::string_view key, microseconds time, bool& done);
     task<trouble> unblock(const rule_group& group, std::string_view key, bool& found);
 
-    // A reload: groups that are gone must not be mistaken for new ones at the same address.
+    // To be called after a reload: a new group may have the address of one that was destroyed.
     void forget_rules() { packed_.clear(); }
 
 private:
@@ -84,7 +84,7 @@ private:
     // A string from spare_, returned at the end of the scope.
     class spare_text;
 
-    // Of one group: its rules in Redis's form, and to which connection of which link they were published.
+    // The rules of one group in Redis's form, and the connection on which they were published.
     struct known_rules
     {
         shared_rules rules;
@@ -121,7 +121,7 @@ private:
     trouble unexplained(call_status status);
     // Repairs the key that kept a call from deciding, so that the call can be repeated.
     task<trouble> mend(steady_time began, std::uint16_t slot, const packed_group& rules, std::string key,
-                       call_answer said, std::string value, bool& replace, time_point& guess);
+                       call_answer result, std::string value, bool& replace, time_point& guess);
     task<trouble> carry_over(steady_time began, std::uint16_t slot, const packed_group& to, std::string key,
                              std::string value, time_point now, bool& known);
     task<trouble> find_rules(steady_time began, std::uint64_t fingerprint, std::shared_ptr<const detached_rules>& out);
@@ -142,21 +142,21 @@ private:
     static task<trouble> try_once(caller& by, steady_time began, const follow_up& what);
     static task<void> follow(std::shared_ptr<caller> by, follow_up what);
 
-    using change = std::function<bool(key_value&, time_point now)>; // false: leave it as it is
+    using change = std::function<bool(key_value&, time_point now)>; // returns false to leave it unchanged
     task<trouble> change_key(const rule_group& group, std::string_view key, bool make, const change& act, bool& done);
     task<trouble> read_clock(steady_time began, std::uint16_t slot, std::string_view key, time_point& now);
     task<trouble> scan(std::shared_ptr<link> server, const rule_group& group, std::string_view key_prefix,
                        std::vector<std::string>& found);
 
-    std::shared_ptr<caller> caller_; // shared with what is done after an answer
+    std::shared_ptr<caller> caller_; // shared with calls in the background
     std::shared_ptr<take_together> together_;
-    holder who_;
+    holder owner_;
     key_form form_;
     script_set scripts_;
     boost::unordered_flat_map<const rule_group*, known_rules> packed_;
     boost::unordered_flat_map<std::uint64_t, std::shared_ptr<const detached_rules>> other_rules_; // by fingerprint
     std::vector<std::string> spare_;
-    time_point redis_time_{}; // the last that Redis returned, and when it came
+    time_point redis_time_{}; // the last time that Redis returned, and when it came
     steady_time redis_time_at_{};
     std::uint64_t last_reservation_;
 };

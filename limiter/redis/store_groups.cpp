@@ -1,5 +1,6 @@
-// A chain whose keys are in several slots of a cluster, which no script can decide in one step (decision 8): every slot
-// reserves its part at the same time; when all admit, the reservations are confirmed, otherwise given back.
+// Decides a chain whose keys are in several slots of a cluster, which no script can do in one step
+// (docs/decisions/0008): every slot reserves its part at the same time; when all admit, the reservations are confirmed,
+// otherwise given back.
 // Reservations of a gateway that died before the second step lapse, and later calls give them back. The request does
 // not wait for the second step, except where a refusal is counted.
 #include "limiter/redis/client/command.hpp"
@@ -11,7 +12,7 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr int most_rounds = 8; // of one decision, before it is given up
+constexpr int most_rounds = 8; // of one decision, before it fails
 constexpr microseconds pause_between_tries{50'000};
 
 bool refusals_may_write(std::span<const chain_part> parts)
@@ -23,7 +24,7 @@ std::uint64_t cost_of(const chain_part& p, std::size_t rule) { return p.costs.em
 
 } // namespace
 
-// Waits until so many coroutines are done.
+// Waits until a number of coroutines are done.
 class store::barrier
 {
 public:
@@ -48,11 +49,11 @@ struct store::slot_part
 {
     std::uint16_t slot = 0;
     std::span<const chain_part> parts;
-    std::span<const std::uint8_t> places; // of them in the chain
+    std::span<const std::uint8_t> places; // their indexes in the chain
     take_options how;
     trouble failed = trouble::none;
-    std::string said;    // to the reservation
-    std::string counted; // to the refusal, where it was counted
+    std::string reserved; // the reply to the reservation
+    std::string counted;  // the reply to the counted refusal, if any
 
     bool may_have_reserved() const
     {
@@ -141,16 +142,16 @@ task<trouble> store::ask_slot_now(question& q, slot_part& of)
         const auto failed = co_await caller_->call(of.slot, q.began, write, got);
         if (failed != trouble::none)
             co_return failed;
-        const auto text = got.said().text();
-        const auto said = read_status(text, of.parts.size());
-        note_time(said.now);
-        if (said.status == call_status::done) {
-            (of.how.refused ? of.counted : of.said) = text;
+        const auto text = got.value().text();
+        const auto result = read_status(text, of.parts.size());
+        note_time(result.now);
+        if (result.status == call_status::done) {
+            (of.how.refused ? of.counted : of.reserved) = text;
             co_return trouble::none;
         }
         const auto mended =
-            co_await mend(q.began, of.slot, *of.parts[said.part].group, std::string(of.parts[said.part].key), said,
-                          std::string(said.value), of.how.replace, of.how.guess);
+            co_await mend(q.began, of.slot, *of.parts[result.part].group, std::string(of.parts[result.part].key),
+                          result, std::string(result.value), of.how.replace, of.how.guess);
         if (mended != trouble::none)
             co_return mended;
     }
@@ -162,7 +163,7 @@ call_answer store::read_all(std::span<const slot_part> of, bool counted, const t
 {
     std::array<partial_reply, max_parts> replies;
     for (std::size_t i = 0; i < of.size(); ++i)
-        replies[i] = {of[i].parts, of[i].places, of[i].counted.empty() ? of[i].said : of[i].counted};
+        replies[i] = {of[i].parts, of[i].places, of[i].counted.empty() ? of[i].reserved : of[i].counted};
     const auto all = std::span<const partial_reply>(replies).first(of.size());
     return counted ? read_counted(all, out, decisions) : read_take(all, how, out, decisions);
 }
@@ -170,13 +171,13 @@ call_answer store::read_all(std::span<const slot_part> of, bool counted, const t
 // ---- the second step
 
 // Confirms the reservations of a slot, and counts what shadow rules with count_refused would have refused: the
-// reservation did not.
+// reservation did not count it.
 void store::confirm(const question& q, const slot_part& of, std::span<const decision> decisions)
 {
     std::array<std::size_t, max_parts> first{};
     for (std::size_t p = 1; p < q.count; ++p)
         first[p] = first[p - 1] + q.parts[p - 1].group->size();
-    const correct_options ends{.who = who_, .reservation = q.how.reserve.id};
+    const correct_options ends{.owner = owner_, .reservation = q.how.reserve.id};
     for (std::size_t k = 0; k < of.parts.size(); ++k) {
         const auto& p = of.parts[k];
         spawn_task(follow(caller_, {scripts_.correct, of.slot, std::string(p.key), commit_argument(*p.group, ends)}));
@@ -204,7 +205,7 @@ void store::count_later(const slot_part& of, const chain_part& p, std::span<cons
     spawn_task(follow(caller_, {scripts_.take, of.slot, std::string(p.key), take_argument(refused, how)}));
 }
 
-// A key that is blocked by an operator has been used all the same: its initial tokens count from this request on.
+// Stores the start of keys in a chain that an operator has blocked: their initial tokens count from this request on.
 void store::remember_start(const slot_part& of)
 {
     constexpr std::array<std::uint64_t, max_rules_per_group> nothing{};
@@ -220,13 +221,13 @@ std::vector<store::follow_up> store::refunds_of(const question& q, const slot_pa
 {
     std::vector<follow_up> all;
     std::array<decision, max_decisions> decisions;
-    verdict said;
+    verdict taken;
     const bool is_known =
-        !of.said.empty() && read_take(of.said, of.parts, of.how, said, decisions).status == call_status::done;
-    if (!of.may_have_reserved() || (is_known && !said.admitted))
+        !of.reserved.empty() && read_take(of.reserved, of.parts, of.how, taken, decisions).status == call_status::done;
+    if (!of.may_have_reserved() || (is_known && !taken.admitted))
         return all;
-    const auto charged_at = is_known ? said.charged_at : q.how.guess;
-    const correct_options how{.who = who_, .guess = charged_at, .reservation = q.how.reserve.id};
+    const auto charged_at = is_known ? taken.charged_at : q.how.guess;
+    const correct_options how{.owner = owner_, .guess = charged_at, .reservation = q.how.reserve.id};
     std::size_t at = 0;
     for (const auto& p : of.parts) {
         std::array<std::uint64_t, max_rules_per_group> costs{};
@@ -258,7 +259,7 @@ task<void> store::count_refusal(question& q, std::span<slot_part> of, std::span<
     read_all(of, true, q.how, out, decisions);
 }
 
-// Gives back what was reserved, then counts. When the first fails, the answer to the reservation stands.
+// Gives the reservation back, then counts the refusal. When the first step fails, the reply to the reservation is used.
 task<void> store::count_in_slot(question& q, slot_part& of, barrier& all)
 {
     auto refunds = refunds_of(q, of);
@@ -276,7 +277,7 @@ task<void> store::count_in_slot(question& q, slot_part& of, barrier& all)
     all.arrive();
 }
 
-// Returns `malformed` when trying again is of no use.
+// Makes the call once. Returns `malformed` when another try cannot succeed.
 task<trouble> store::try_once(caller& by, steady_time began, const follow_up& what)
 {
     const auto write = [&](std::string& out, call_by how) {
@@ -286,7 +287,7 @@ task<trouble> store::try_once(caller& by, steady_time began, const follow_up& wh
     const auto failed = co_await by.call(what.slot, began, write, got);
     if (failed != trouble::none)
         co_return failed;
-    co_return read_status(got.said().text(), 1).status == call_status::done ? trouble::none : trouble::malformed;
+    co_return read_status(got.value().text(), 1).status == call_status::done ? trouble::none : trouble::malformed;
 }
 
 // Repeats the call until half of the reservation's lifetime is over: after that it might be confirmed on one server and

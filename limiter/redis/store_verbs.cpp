@@ -13,12 +13,12 @@ namespace {
 constexpr int most_rounds = 20;
 constexpr std::string_view scan_step = "500";
 
-std::optional<time_point> read_time(const reply& said)
+std::optional<time_point> read_time(const reply& from)
 {
-    if (said.size() != 2)
+    if (from.size() != 2)
         return std::nullopt;
     std::int64_t seconds = 0, us = 0;
-    const auto s = said[0].text(), u = said[1].text();
+    const auto s = from[0].text(), u = from[1].text();
     const auto read = [](std::string_view text, std::int64_t& to) {
         return std::from_chars(text.data(), text.data() + text.size(), to).ec == std::errc{};
     };
@@ -45,12 +45,12 @@ task<trouble> store::read_clock(steady_time began, std::uint16_t slot, std::stri
     if (failed != trouble::none)
         co_return failed;
     if (is_real) {
-        const auto time = read_time(got.said());
+        const auto time = read_time(got.value());
         now = time.value_or(time_point{});
         co_return time ? trouble::none : trouble::malformed;
     }
     std::int64_t us = 0;
-    const auto text = got.said().text();
+    const auto text = got.value().text();
     std::from_chars(text.data(), text.data() + text.size(), us);
     now = time_point{microseconds{us}};
     co_return trouble::none;
@@ -74,7 +74,7 @@ task<trouble> store::change_key(const rule_group& group, std::string_view key, b
         failed = co_await caller_->call(slot, began, read, got);
         if (failed != trouble::none)
             co_return failed;
-        const std::string before(got.said().text());
+        const std::string before(got.value().text());
         if (before.empty() && !make)
             co_return trouble::none;
         if (!before.empty() && fingerprint_in(before) != rules->fingerprint()) {
@@ -101,7 +101,7 @@ task<trouble> store::change_key(const rule_group& group, std::string_view key, b
         failed = co_await caller_->call(slot, began, write, put);
         if (failed != trouble::none)
             co_return failed;
-        if (put.said().number() == 1) {
+        if (put.value().number() == 1) {
             done = true;
             co_return trouble::none;
         }
@@ -181,12 +181,12 @@ task<trouble> store::scan(std::shared_ptr<link> server, const rule_group& group,
         const auto got = co_await server->ask(server->turn_began(), write);
         if (const auto failed = caller_->trouble_of(got); failed != trouble::none)
             co_return failed;
-        const auto said = got.said();
-        if (said.size() != 2)
+        const auto page = got.value();
+        if (page.size() != 2)
             co_return trouble::malformed;
-        cursor = said[0].text();
-        for (std::size_t i = 0; i < said[1].size(); ++i) {
-            const auto name = parse_key(said[1][i].text());
+        cursor = page[0].text();
+        for (std::size_t i = 0; i < page[1].size(); ++i) {
+            const auto name = parse_key(page[1][i].text());
             if (name && name->group == group.name() && name->principal.starts_with(key_prefix))
                 found.push_back(name->principal);
         }
@@ -194,7 +194,7 @@ task<trouble> store::scan(std::shared_ptr<link> server, const rule_group& group,
     co_return trouble::none;
 }
 
-// A walk over all keys of every server: for operators, not for requests.
+// Lists keys by a scan over all keys of every server: for operators, not for requests.
 task<trouble> store::list(const rule_group& group, std::string_view key_prefix, std::size_t most,
                           std::vector<key_report>& out)
 {

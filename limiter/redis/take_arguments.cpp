@@ -55,8 +55,8 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
         for (const auto t : {windows.start, windows.end, windows.next_end})
             out.number(to_number(t));
     } else if (group.kind(i) == script_kind::in_flight) {
-        out.number(how.who.id);
-        out.number(to_number(how.who.lifetime));
+        out.number(how.owner.id);
+        out.number(to_number(how.owner.lifetime));
     } else {
         out.number(static_cast<std::uint64_t>(r.period.count()));
     }
@@ -66,7 +66,7 @@ void write_reservation(number_writer& out, const chain_part& p, const take_optio
 {
     out.number(how.reserve.id);
     out.number(to_number(how.reserve.lifetime));
-    out.number(how.who.id);
+    out.number(how.owner.id);
     for (std::size_t i = 0; i < p.group->size(); ++i)
         out.number(p.costs.empty() ? 1 : p.costs[i]);
 }
@@ -83,7 +83,7 @@ unsigned mode_of(std::span<const chain_part> parts, const chain_part& p, const t
     return mode;
 }
 
-// One part's argument, into room for it.
+// Writes one part's argument to `room`.
 std::string_view write_argument(std::array<char, most_bytes>& room, std::span<const chain_part> parts,
                                 const chain_part& p, const take_options& how)
 {

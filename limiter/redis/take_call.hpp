@@ -1,5 +1,5 @@
-// A decision about one chain in Redis: the arguments of take.lua, and the meaning of its reply. The script decides and
-// charges. From the state that it returns, the decisions are computed here, by the arithmetic of limiter/core that the
+// A decision about one chain in Redis: writes the arguments of take.lua and reads its reply. The script decides and
+// charges. The decisions are computed here from the state that it returns, by the arithmetic of limiter/core that the
 // memory store uses too. No I/O, and no allocation once the buffer has grown.
 #pragma once
 
@@ -19,14 +19,14 @@ namespace headgate::limiter::redis {
 struct chain_part
 {
     const packed_group* group = nullptr;
-    std::string_view key;                 // as append_key writes it; no two of a chain the same
+    std::string_view key;                 // as append_key writes it; different for each part of a chain
     std::span<const std::uint64_t> costs; // one per rule; none: each costs 1
 };
 
 // A gateway that holds requests in flight. They are released when it has not renewed them for `lifetime`.
 struct holder
 {
-    std::uint64_t id = 0; // below 2^53, another for each gateway
+    std::uint64_t id = 0; // below 2^53, different for each gateway
     microseconds lifetime{60'000'000};
 };
 
@@ -34,18 +34,19 @@ struct holder
 // confirmed (correct_call.hpp). 0: none.
 struct reservation_terms
 {
-    std::uint64_t id = 0; // below 2^53, no two of a key the same
+    std::uint64_t id = 0; // below 2^53, different for each reservation of a key
     microseconds lifetime{0};
 };
 
 struct take_options
 {
-    bool look = false;    // judge, change nothing
-    bool replace = false; // a value that is not ours, or whose rules are lost, counts as none
-    holder who;
-    time_point guess{}; // Redis's time, about: for windows of a calendar
+    bool look = false;    // decide, change nothing
+    bool replace = false; // ignore a foreign value, and one whose rules are lost
+    holder owner;
+    time_point guess{}; // approximate Redis time, for windows of a calendar
     reservation_terms reserve;
-    bool refused = false; // by a part in another slot: count the refusal where rules do, take nothing
+    bool refused =
+        false; // refused by a part in another slot: count the refusal for rules with count_refused, charge nothing
 };
 
 void append_take(std::string& out, std::span<const chain_part> parts, const take_options& how,
@@ -56,13 +57,13 @@ std::string take_argument(const chain_part& part, const take_options& how);
 enum class call_status
 {
     done,
-    boundaries,  // ask again, with `now` as the guess
-    other_rules, // of `part`, whose value is in `value`: convert it (key_value.hpp), then ask again
-    foreign,     // what `part` holds is not ours: ask again with `replace`
-    lapsed,      // `value` of `part` has a reservation whose time is over: give it back, then ask again
-    unusual,     // of take_each.lua: ask take.lua
-    malformed,   // not an answer of the script
-    disagreement // the script admits and the arithmetic does not, or the other way: a mistake of ours
+    boundaries,  // repeat the call with `now` as the guess
+    other_rules, // of `part`, whose value is in `value`: convert it (key_value.hpp), then repeat the call
+    foreign,     // the key of `part` holds a foreign value: repeat the call with `replace`
+    lapsed,      // `value` of `part` has a reservation that has expired: give it back, then repeat the call
+    unusual,     // from take_each.lua: call take.lua
+    malformed,   // not a reply of the script
+    disagreement // script and arithmetic disagree on whether to admit: a defect of headgate
 };
 
 struct call_answer
@@ -73,25 +74,25 @@ struct call_answer
     std::string_view value;
 };
 
-// Reads the reply to an append_take of the same parts and options. When it is `done`, the verdict and one decision a
-// rule, part by part, are as memory_store would give them.
+// Reads the reply to an append_take with the same parts and options. When it is `done`, the verdict and one decision
+// per rule, part by part, are what memory_store would return.
 call_answer read_take(std::string_view reply, std::span<const chain_part> parts, const take_options& how, verdict& out,
                       std::span<decision> decisions);
 
-// A chain that was decided by several calls: the parts of one call, and its reply.
+// The parts of one call, and its reply, for a chain that was decided by several calls.
 struct partial_reply
 {
     std::span<const chain_part> parts;
-    std::span<const std::uint8_t> places; // of them in the chain
+    std::span<const std::uint8_t> places; // their indexes in the chain
     std::string_view text;
 };
 // Returns the status and the time of a reply. `done` does not mean that the rest can be read.
 call_answer read_status(std::string_view reply, std::size_t parts);
-// The chain as a whole. Each place has a clock of its own.
+// Reads the replies for a whole chain. Each call has the clock of its server.
 call_answer read_take(std::span<const partial_reply> replies, const take_options& how, verdict& out,
                       std::span<decision> decisions);
-// ... after it was refused, with what each place says now that the refusal is counted there. Who refused is in
-// `decisions`, and stays.
+// Reads the replies after a refusal was counted. `decisions` has the decisions to the reservations; the rules that
+// refused there stay refused.
 call_answer read_counted(std::span<const partial_reply> replies, verdict& out, std::span<decision> decisions);
 
 } // namespace headgate::limiter::redis

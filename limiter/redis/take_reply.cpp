@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::size_t most_words = 6; // of a log: head, sum and two records
 
-// One rule of the chain, its state as far as a decision needs it. Nothing is set before it is read: there is room for
-// 128 of them, and a chain has two.
+// One rule of the chain with the state that its decision needs. The members are not initialised: there is room for 128
+// rules, and a typical chain has two.
 struct judged_rule
 {
     const meter* limits;
-    const time_point* now; // of the place where it was judged
+    const time_point* now; // the clock of its server
     std::uint64_t cost;
     std::uint64_t used_before; // logs
     std::size_t size;
-    std::array<std::uint64_t, most_words> words; // a log's: after a refusal that counts, already counted
+    std::array<std::uint64_t, most_words> words; // for a log: after a counted refusal
 
     state at() { return {words.data(), size}; }
 };
@@ -44,7 +44,8 @@ void read_state(number_reader& from, script_kind kind, judged_rule& to)
         to.words[i] = from.number();
 }
 
-// A log that judges like the one in Redis: the record to wait for, if another than the newest, and the newest.
+// Reads a log into one with the same decision as that in Redis: the record to wait for, if it is not the newest, and
+// the newest.
 void read_log(number_reader& from, judged_rule& to, time_point now)
 {
     to.used_before = from.number();
@@ -89,49 +90,50 @@ void read_part(number_reader& from, const chain_part& p, const time_point& now, 
     }
 }
 
-// A log's decision is about the log that was returned; whether it admitted, about the one before.
+// Computes the decision of one rule. For a log, `admitted` is about the log before the call, the rest about the
+// returned one.
 decision judged(judged_rule& r)
 {
-    auto said = judge(*r.limits, r.at(), *r.now, r.cost);
+    auto decided = judge(*r.limits, r.at(), *r.now, r.cost);
     if (is_log(r)) {
         const auto limit = r.limits->limits.count;
-        said.admitted = r.limits->limits.unlimited || (r.cost <= limit && r.used_before <= limit - r.cost);
+        decided.admitted = r.limits->limits.unlimited || (r.cost <= limit && r.used_before <= limit - r.cost);
     }
-    return said;
+    return decided;
 }
 
-// As memory_store::charge_refused_part.
-void count_refusal(judged_rule& r, decision& said)
+// Counts a refusal, like memory_store::charge_refused_part.
+void count_refusal(judged_rule& r, decision& decided)
 {
     if (!is_log(r))
         charge_refused(*r.limits, r.at(), *r.now, r.cost);
-    const auto now_says = judge(*r.limits, r.at(), *r.now, r.cost);
-    if (!said.admitted)
-        said = now_says;
+    const auto decided_now = judge(*r.limits, r.at(), *r.now, r.cost);
+    if (!decided.admitted)
+        decided = decided_now;
     else
-        said.retry_after = now_says.admitted ? never : now_says.retry_after;
+        decided.retry_after = decided_now.admitted ? never : decided_now.retry_after;
 }
 
-// As memory_store::say_what_is_left.
-void say_what_is_left(judged_rule& r, decision& said)
+// Like memory_store::exclude_refused_request.
+void exclude_refused_request(judged_rule& r, decision& decided)
 {
-    if (!said.admitted)
+    if (!decided.admitted)
         return;
-    const auto wait = said.retry_after;
-    said = judge(*r.limits, r.at(), *r.now, 0);
-    said.admitted = true;
-    said.retry_after = wait;
+    const auto wait = decided.retry_after;
+    decided = judge(*r.limits, r.at(), *r.now, 0);
+    decided.admitted = true;
+    decided.retry_after = wait;
 }
 
-// As memory_store::longest_wait, of one rule.
-void wait_for(const judged_rule& r, const decision& said, microseconds& longest)
+// Like memory_store::longest_wait, for one rule.
+void wait_for(const judged_rule& r, const decision& decided, microseconds& longest)
 {
-    if (longest == never || r.limits->limits.shadow || (said.admitted && said.retry_after == never))
+    if (longest == never || r.limits->limits.shadow || (decided.admitted && decided.retry_after == never))
         return;
-    longest = said.retry_after == never ? never : std::max(longest, said.retry_after);
+    longest = decided.retry_after == never ? never : std::max(longest, decided.retry_after);
 }
 
-// The chain as it was found, part after part.
+// The chain as it was read, part by part.
 struct chain_read
 {
     rules_read rules;
@@ -141,7 +143,7 @@ struct chain_read
     std::array<time_point, max_parts> now, blocked_until;
 };
 
-// Where the rules of each part begin.
+// Finds where the rules of each part begin.
 void lay_out(std::span<const partial_reply> replies, chain_read& to, verdict& out)
 {
     std::array<const packed_group*, max_parts> groups{};
@@ -177,7 +179,7 @@ call_answer read_reply(const partial_reply& from, chain_read& to, reply_status& 
     return {.status = call_status::done, .now = now};
 }
 
-// Each rule by itself.
+// Decides each rule.
 void judge_rules(chain_read& chain, verdict& out, std::span<decision> decisions)
 {
     for (std::size_t i = 0; i < chain.count; ++i) {
@@ -189,16 +191,16 @@ void judge_rules(chain_read& chain, verdict& out, std::span<decision> decisions)
     }
 }
 
-// Whether all that was asked in one place admits, by the arithmetic here.
-bool admits(const partial_reply& asked, const chain_read& chain, std::span<const decision> decisions, bool& blocked)
+// Returns whether all rules of one call admit, by the arithmetic of limiter/core.
+bool admits(const partial_reply& of, const chain_read& chain, std::span<const decision> decisions, bool& blocked)
 {
     bool all = true;
-    for (std::size_t k = 0; k < asked.parts.size(); ++k) {
-        const auto place = asked.places[k];
+    for (std::size_t k = 0; k < of.parts.size(); ++k) {
+        const auto place = of.places[k];
         const bool is_blocked = chain.blocked_until[place] > chain.now[place];
         blocked = blocked || is_blocked;
         all = all && !is_blocked;
-        for (std::size_t i = 0; i < asked.parts[k].group->size(); ++i) {
+        for (std::size_t i = 0; i < of.parts[k].group->size(); ++i) {
             const auto at = chain.first[place] + i;
             all = all && (decisions[at].admitted || chain.rules[at].limits->limits.shadow);
         }
@@ -214,7 +216,7 @@ void explain_refusal(chain_read& chain, bool counts, verdict& out, std::span<dec
     for (std::size_t i = 0; i < chain.count; ++i) {
         if (counts && chain.rules[i].limits->limits.count_refused)
             count_refusal(chain.rules[i], decisions[i]);
-        say_what_is_left(chain.rules[i], decisions[i]);
+        exclude_refused_request(chain.rules[i], decisions[i]);
         wait_for(chain.rules[i], decisions[i], longest);
     }
     out.retry_after = longest;
@@ -255,10 +257,10 @@ call_answer read_take(std::span<const partial_reply> replies, const take_options
 {
     chain_read chain;
     lay_out(replies, chain, out);
-    std::array<reply_status, max_parts> said;
+    std::array<reply_status, max_parts> statuses;
     call_answer last;
     for (std::size_t i = 0; i < replies.size(); ++i) {
-        last = read_reply(replies[i], chain, said[i]);
+        last = read_reply(replies[i], chain, statuses[i]);
         if (last.status != call_status::done)
             return last;
     }
@@ -270,7 +272,7 @@ call_answer read_take(std::span<const partial_reply> replies, const take_options
     judge_rules(chain, out, decisions);
     for (std::size_t i = 0; i < replies.size(); ++i) {
         const bool admitted = admits(replies[i], chain, decisions, out.blocked);
-        if (admitted != (said[i] == reply_status::done))
+        if (admitted != (statuses[i] == reply_status::done))
             return {.status = call_status::disagreement, .now = last.now};
         out.admitted = out.admitted && admitted;
     }

@@ -52,7 +52,7 @@ take_together::batch& take_together::open_for(const question& q)
 void take_together::join(question& q)
 {
     // The newest batch first: older ones may be full. On a cluster two keys of a migrating slot may be on two nodes,
-    // and both nodes would refuse the call, so each key is called for alone.
+    // and both nodes would refuse the call, so each key gets a separate call.
     const auto from = caller_->links().spreads_keys() ? open_.rend() : open_.rbegin();
     const auto open = std::find_if(from, open_.rend(), [&](const auto& each) { return may_join(*each, q); });
     auto& in = open != open_.rend() ? **open : open_for(q);
@@ -63,7 +63,7 @@ void take_together::join(question& q)
     loop_.at_turn_end(*this);
 }
 
-// A question that is answered at once may be the last user of the store: this object must survive it.
+// A question that completes at once may be the last owner of the store: this object must survive it.
 void take_together::on_turn_end()
 {
     const auto keep = shared_from_this();
@@ -89,15 +89,15 @@ task<void> take_together::call_for_all(question& last)
     spare_.push_back(std::move(led));
 }
 
-// The others are resumed inside this call, in their order, and may ask again. The reply stays valid until the link
-// reads on.
+// Resumes the other questions inside this call, in their order; they may join a new batch. The reply stays valid until
+// the link reads on.
 void take_together::deliver(const batch& called, trouble failed, const link::answer& got)
 {
-    if (failed == trouble::none && got.said().size() != called.questions.size())
+    if (failed == trouble::none && got.value().size() != called.questions.size())
         failed = trouble::malformed;
     if (failed == trouble::none) {
         auto next = called.questions.begin();
-        got.said().for_each([&](const reply& item) { (*next++)->said = item.text(); });
+        got.value().for_each([&](const reply& item) { (*next++)->reply_text = item.text(); });
     }
     for (auto* const each : called.questions)
         each->failed = failed;

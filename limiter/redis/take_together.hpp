@@ -1,6 +1,6 @@
-// Batches of chains: what the requests of one turn of the event loop ask about usual chains, under the same rules and
-// at the same costs, is one call of take_each.lua, which decides each key by itself. The call leaves at the end of the
-// turn, when a call of its own would have left too, and has the same deadline.
+// Batches of chains: the usual chains of one turn of the event loop, under the same rules and at the same costs, are
+// decided by one call of take_each.lua, each key independently. The call leaves at the end of the turn, when separate
+// calls would have left too, and has the same deadline.
 #pragma once
 
 #include "limiter/io/event.hpp"
@@ -23,25 +23,25 @@ public:
     static constexpr std::size_t most_keys = 32;
 
     // One key of a usual chain. It belongs to the coroutine that waits for the answer, and so does what it refers to:
-    //     take_together::question asked(slot, began, part, how);
-    //     together.join(asked);
-    //     co_await asked.wait();
-    //     if (asked.leads())
-    //         co_await together.call_for_all(asked);
+    //     take_together::question joined(slot, began, part, how);
+    //     together.join(joined);
+    //     co_await joined.wait();
+    //     if (joined.leads())
+    //         co_await together.call_for_all(joined);
     class question
     {
     public:
         question(std::uint16_t slot, steady_time began, const chain_part& part, const take_options& how)
             : slot_(slot), began_(began), part_(part), how_(how)
         {}
-        // Until there is an answer; for the last question of a batch, until the end of the turn.
+        // Waits for the reply; for the last question of a batch, for the end of the turn.
         auto wait() { return resumed_.wait(); }
-        // Whether this is the last question of its batch. Its coroutine makes the call for all of them, so that a
-        // batch needs no coroutine of its own.
+        // Returns whether this is the last question of its batch. Its coroutine makes the call for all of them, so that
+        // a batch needs no separate coroutine.
         bool leads() const { return led_ != nullptr; }
 
         trouble failed = trouble::none;
-        std::string_view said; // for read_take, until the next suspension
+        std::string_view reply_text; // for read_take, until the next suspension
 
     private:
         friend class take_together;
@@ -62,7 +62,7 @@ public:
     task<void> call_for_all(question& last);
 
 private:
-    // One call. Its questions wait, so that the rules, which they own, are there too.
+    // One call. Its questions are waiting, so the rules that they own are alive.
     struct batch
     {
         std::uint16_t slot = 0;

@@ -1,4 +1,4 @@
-// A value's bytes. lua/take.lua says how they are laid out.
+// Encodes and decodes values. Their layout is documented in lua/take.lua.
 #include "limiter/core/sliding_log.hpp"
 #include "limiter/redis/key_value.hpp"
 
@@ -36,7 +36,7 @@ void decode_fixed(number_reader& from, const meter& m, script_kind kind, rule_st
     }
 }
 
-// Records in order of time, none of them empty, as many as the limit at the most; their costs are the sum.
+// Decodes a log. Its records must be in order of time, not empty, at most as many as the limit, and add up to the sum.
 void decode_log(number_reader& from, const meter& m, std::uint64_t records, rule_state& to)
 {
     if (records > m.limits.count)
@@ -69,7 +69,7 @@ void decode_holders(number_reader& from, std::uint64_t holders, rule_state& to)
     }
 }
 
-// "held", before each reservation: what is only as long as some is not taken for them.
+// "held", before each reservation: distinguishes reservations from other bytes of the same length.
 constexpr std::uint64_t reservation_mark = 0x68656c64;
 
 bool decode_reserved(number_reader& from, std::size_t rules, std::vector<reserved_part>& to)

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds try_again_pause{2}; // after TRYAGAIN: keys of the slot are on their way
+constexpr milliseconds try_again_pause{2}; // after TRYAGAIN: keys of the slot are being moved
 
 } // namespace
 
@@ -60,8 +60,8 @@ route cluster_links::route_to(std::uint16_t slot)
 task<bool> cluster_links::reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline)
 {
     const auto keep = shared_from_this();
-    const auto said = classify(error);
-    if (said == error_class::try_again) {
+    const auto kind = classify(error);
+    if (kind == error_class::try_again) {
         if (loop_.turn_began() + try_again_pause >= deadline)
             co_return false;
         co_await pause(try_again_pause);
@@ -71,7 +71,7 @@ task<bool> cluster_links::reroute(route& way, std::uint16_t slot, std::string er
             way = route_to(slot);
         co_return !is_stopped();
     }
-    if (said == error_class::cluster_down || is_wrong_server(said))
+    if (kind == error_class::cluster_down || is_wrong_server(kind))
         refresh_soon();
     const auto where = parse_redirection(error, way.to->options().host);
     if (!where || is_stopped())
@@ -85,7 +85,7 @@ task<bool> cluster_links::reroute(route& way, std::uint16_t slot, std::string er
             std::erase(others_, to);
             masters_.push_back(to);
         }
-        refresh_soon(); // where one slot went, others did
+        refresh_soon(); // when one slot has moved, others probably have too
     } else {
         ++seen_.ask;
         to->last_used = loop_.turn_began();
@@ -212,7 +212,7 @@ bool cluster_links::is_whole() const
     return map_.covered() == slot_count && std::all_of(masters_.begin(), masters_.end(), is_ready);
 }
 
-// Sums the states of the masters' links up.
+// Derives the state of the source from the states of the masters' links.
 void cluster_links::update_state()
 {
     std::string why;
@@ -230,7 +230,7 @@ void cluster_links::update_state()
     if (masters_.empty())
         add(trouble_.empty() ? "no node has answered yet" : trouble_);
     else if (const auto covered = map_.covered(); covered < slot_count)
-        add("nobody serves " + std::to_string(slot_count - covered) + " of the slots");
+        add("no node serves " + std::to_string(slot_count - covered) + " of the slots");
     become(some_ready   ? link::state::ready
            : some_early ? link::state::connecting
                         : link::state::waiting,

@@ -4,7 +4,7 @@
 // in any case; never by a request, and never twice at the same time. A request that meets MOVED or ASK follows it
 // within its timeout.
 //
-// A user of the nodes needs the commands CLUSTER SLOTS and ASKING besides those of a single server.
+// The Redis user needs the commands CLUSTER SLOTS and ASKING besides those for a single server.
 #pragma once
 
 #include "limiter/io/event_loop.hpp"
@@ -19,7 +19,7 @@ namespace headgate::limiter::redis {
 struct cluster_options
 {
     std::vector<server_address> seeds;
-    link_options node; // login, TLS and times of every link; the cluster says host and port
+    link_options node; // login, TLS and timeouts of every link; host and port come from the cluster
 };
 
 class cluster_links final : public link_source, public std::enable_shared_from_this<cluster_links>
@@ -53,7 +53,7 @@ private:
         server_address at;
         std::shared_ptr<link> to;
         std::uint64_t number = 0;
-        steady_time last_used{}; // of one that has no slots
+        steady_time last_used{}; // of a node without slots
         std::string trouble;     // why it is not ready
     };
     using node_list = std::vector<std::shared_ptr<node>>;
@@ -92,13 +92,13 @@ private:
     node_list others_;  // without slots in the map: seeds, and nodes that a redirection named
     std::shared_ptr<link> unreachable_;
     std::uint64_t links_made_ = 0;
-    link::counters former_; // links that are gone
+    link::counters former_; // of links that were closed
 
     link::state state_ = link::state::connecting;
     std::string why_;
     std::string trouble_;        // of the last round
-    bool is_due_ = false;        // another round is wanted
-    std::size_t next_asked_ = 0; // nodes take turns, so that the error of one does not last
+    bool is_due_ = false;        // another round is due
+    std::size_t next_node_ = 0;  // nodes take turns, so that the error of one does not last
     unsigned failed_rounds_ = 0; // in a row
     steady_time last_round_{};
     steady_timer wake_;

@@ -1,4 +1,4 @@
-// Rounds, one after the other: ask a node for the map of the slots, and make links to the masters that it names.
+// Reads the map of the slots in rounds: asks a node for the map, and makes links to the masters that it names.
 #include "limiter/redis/client/cluster.hpp"
 #include "limiter/redis/client/command.hpp"
 
@@ -16,8 +16,8 @@ using std::chrono::steady_clock;
 
 constexpr microseconds check_interval = seconds{10};
 constexpr microseconds first_pause = milliseconds{25}, longest_pause = milliseconds{250}; // while something is wrong
-constexpr microseconds least_pause = milliseconds{25}; // however many redirections come
-constexpr auto kept_unused = seconds{60};              // a node without slots: it may get some
+constexpr microseconds least_pause = milliseconds{25}; // between two rounds, also with many redirections
+constexpr auto kept_unused = seconds{60};              // how long a node without slots is kept: it may get some
 
 } // namespace
 
@@ -65,10 +65,10 @@ task<bool> cluster_links::refresh()
     co_return is_found;
 }
 
-// Nodes take turns.
+// Asks the nodes in turn, one per round.
 task<bool> cluster_links::ask_any(node_list of)
 {
-    const auto from = ++next_asked_;
+    const auto from = ++next_node_;
     for (std::size_t i = 0; i < of.size() && !is_stopped(); ++i) {
         const auto& next = of[(from + i) % of.size()];
         if (next->to->now() != link::state::ready)
@@ -95,9 +95,9 @@ task<bool> cluster_links::ask_seeds()
     while (!is_stopped()) {
         const auto next = std::find_if(seeds.begin(), seeds.end(), is_in(link::state::ready));
         if (next != seeds.end()) {
-            const auto asked = *next;
+            const auto seed = *next;
             seeds.erase(next);
-            const bool has_map = co_await ask_for_map(asked);
+            const bool has_map = co_await ask_for_map(seed);
             if (has_map)
                 co_return true;
             continue;
@@ -130,13 +130,13 @@ task<bool> cluster_links::ask_for_map(std::shared_ptr<node> from)
         from->trouble = "CLUSTER SLOTS: " + std::string(name_of(got.failed));
         co_return false;
     }
-    if (got.said().is_error()) {
-        from->trouble = "CLUSTER SLOTS: " + std::string(got.said().text());
+    if (got.value().is_error()) {
+        from->trouble = "CLUSTER SLOTS: " + std::string(got.value().text());
         co_return false;
     }
-    auto next = slot_map::read(got.said(), from->at.host);
+    auto next = slot_map::read(got.value(), from->at.host);
     if (!next || next->covered() == 0) {
-        from->trouble = next ? "it knows nobody who serves a slot" : "its answer to CLUSTER SLOTS is none";
+        from->trouble = next ? "it knows no node that serves a slot" : "its answer to CLUSTER SLOTS is malformed";
         co_return false;
     }
     from->trouble.clear();
@@ -176,7 +176,7 @@ void cluster_links::drop_unused()
     });
 }
 
-// Adds or takes away up to a quarter, so that many workers do not ask at the same moment.
+// Changes the time randomly by up to a quarter, so that many workers do not ask at the same moment.
 microseconds cluster_links::spread(microseconds time)
 {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;

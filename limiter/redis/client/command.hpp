@@ -1,4 +1,4 @@
-// Commands in Redis's protocol, appended to a buffer of the caller's: commands of one turn leave in one write.
+// Writes commands in Redis's protocol to a buffer of the caller: the commands of one turn leave in one write.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace headgate::limiter::redis {
 
-// "*n": a command of n words follows.
+// Appends "*n": a command of n words follows.
 void append_count(std::string& out, std::size_t words);
-// One word of a command. Any bytes.
+// Appends one word of a command. It may have any bytes.
 void append_word(std::string& out, std::string_view word);
 void append_word(std::string& out, std::size_t number);
 

@@ -27,7 +27,7 @@ enum class error_class : std::uint8_t
     other,
 };
 
-// `message` as it came, with or without the leading '-'.
+// Returns the class of an error reply, with or without its leading '-'.
 error_class classify(std::string_view message);
 std::string_view name_of(error_class c);
 

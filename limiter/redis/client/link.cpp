@@ -13,7 +13,7 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr std::size_t read_bytes = 16 * 1024;
-// A server that owes replies and has sent nothing for so long loses its connection: a new one may fare better.
+// The connection to a server that owes replies and has sent nothing for this time is closed: a new one may work.
 constexpr microseconds longest_silence{1'000'000};
 
 } // namespace
@@ -82,7 +82,7 @@ failure link::why_not_now() const
     return requests_ < options_.most_pending ? failure::none : failure::overloaded;
 }
 
-// Nothing waits for the reply: an error would come again with the next one.
+// Its reply is dropped: an error would also be the reply to the command that follows.
 void link::append_asking()
 {
     out_ += "*1\r\n$6\r\nASKING\r\n";
@@ -99,7 +99,7 @@ void link::enqueue(reply_handler handler, steady_time deadline, std::size_t requ
     if (!std::exchange(is_watching_deadlines_, true))
         spawn(loop_.get_executor(), watch_deadlines(shared_from_this()));
     else if (deadline < alarm_.expiry())
-        alarm_.cancel(); // it is set anew
+        alarm_.cancel(); // it is set again
 }
 
 link::pending_command link::take_first()
@@ -192,14 +192,14 @@ bool link::receive(std::string_view bytes)
     last_received_ = loop_.turn_began();
     reader_->feed(bytes);
     while (reader_->next()) {
-        if (const auto said = reader_->current(); is_message(said)) {
-            on_message_(said[2].text());
+        if (const auto item = reader_->current(); is_message(item)) {
+            on_message_(item[2].text());
             if (!socket_.is_open())
                 return false;
             continue;
         }
         if (pending_.empty()) {
-            why_ = "a reply came that nobody asked for";
+            why_ = "a reply came without a command";
             return false;
         }
         auto command = take_first();
@@ -219,10 +219,10 @@ bool link::receive(std::string_view bytes)
     return true;
 }
 
-// Whether this was published on the channel. No command's reply looks like it.
-bool link::is_message(const reply& said) const
+// Returns whether this was published on the channel. No command's reply looks like it.
+bool link::is_message(const reply& item) const
 {
-    return !channel_.empty() && said.size() == 3 && said[0].text() == "message" && said[1].text() == channel_;
+    return !channel_.empty() && item.size() == 3 && item[0].text() == "message" && item[1].text() == channel_;
 }
 
 void link::fail_all()
@@ -299,7 +299,7 @@ task<void> link::probe([[maybe_unused]] std::shared_ptr<link> keep)
         if (state_ != state::resting)
             co_return;
         const auto got = co_await ask_always("*1\r\n$4\r\nPING\r\n");
-        if (got.failed != failure::none || got.said().is_error() || state_ != state::resting)
+        if (got.failed != failure::none || got.value().is_error() || state_ != state::resting)
             continue;
         why_.clear();
         timeouts_ = 0;

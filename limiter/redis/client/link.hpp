@@ -32,7 +32,7 @@ struct link_options
     std::string socket; // path of a Unix socket, instead of host and port; empty: none
 
     std::shared_ptr<const tls_context> tls; // null: plain text
-    std::string tls_name;                   // what the server's certificate must be for; empty: the host
+    std::string tls_name;                   // the name in the server's certificate; empty: the host
 
     std::string username; // empty: the default user
     std::string password; // empty: no login
@@ -72,13 +72,13 @@ public:
         std::uint64_t connected = 0, failed_attempts = 0, broken = 0, timeouts = 0, late_replies = 0, rests = 0;
         void add(const counters& more);
     };
-    // Called on every change of state, with a reason for the log.
+    // Called on every change of state, with the reason as text for the log.
     using listener = std::function<void(state now, std::string_view why)>;
     struct answer
     {
         failure failed = failure::none;
         const reply_reader* reader = nullptr;
-        reply said() const { return reader->current(); }
+        reply value() const { return reader->current(); }
     };
 
 private:
@@ -111,7 +111,7 @@ public:
     void stop();
 
     state now() const { return state_; }
-    const std::string& why() const { return why_; } // it is not ready
+    const std::string& why() const { return why_; } // why it is not ready
     const counters& seen() const { return seen_; }
     const link_options& options() const { return options_; }
 
@@ -131,7 +131,7 @@ public:
         }
         return wait_for_reply(refused, began + options_.timeout, requests);
     }
-    // For callers of scripts: how many calls were sent, and the number of the last one that carried a script's text.
+    // For calls of scripts: how many were sent, and the number of the last one with a script's text.
     struct script_calls
     {
         std::uint64_t sent = 0, last_text = 0;
@@ -151,7 +151,7 @@ private:
     };
 
     failure why_not_now() const;
-    auto ask_always(std::string_view command) // in any state: to log in and to probe
+    auto ask_always(std::string_view command) // sends in any state: to log in and to probe
     {
         out_ += command;
         const auto allowed = state_ == state::resting ? options_.timeout : options_.connect_timeout;
@@ -169,7 +169,7 @@ private:
     task<void> read_replies();
     void note_end(error_code error);
     bool receive(std::string_view bytes);
-    bool is_message(const reply& said) const;
+    bool is_message(const reply& item) const;
     void fail_all();
     void close(std::string_view why);
     void close_socket();

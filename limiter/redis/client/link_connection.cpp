@@ -1,5 +1,5 @@
-// How a link gets its connection: look the name up, connect, shake hands in TLS, log in; and again, after a pause,
-// whenever the connection breaks.
+// How a link connects: look the name up, connect, make the TLS handshake, log in; and again, after a pause, whenever
+// the connection breaks.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/client/error_class.hpp"
 #include "limiter/redis/client/link.hpp"
@@ -105,13 +105,13 @@ task<bool> link::reach(endpoint to)
         is_connected = co_await shake_hands();
     lift_limit();
     if (is_connected)
-        why_.clear(); // of another address
+        why_.clear(); // from an earlier address
     co_return is_connected;
 }
 
 task<bool> link::connect_to(endpoint to)
 {
-    close_socket(); // of another address
+    close_socket(); // from an earlier address
     tls_.reset();
     error_code failed;
     socket_.open(to.protocol(), failed);
@@ -136,7 +136,7 @@ task<bool> link::shake_hands()
     const auto name = options_.tls_name.empty() ? options_.host : options_.tls_name;
     tls_ = std::make_unique<tls_stream>(socket_, options_.tls->get());
     if (!expect_name(*tls_, name)) {
-        why_ = "\"" + name + "\" is no name that the server's certificate could be for";
+        why_ = "\"" + name + "\" is not a name that a server's certificate can have";
         co_return false;
     }
     const auto [error] = co_await tls_->async_handshake(asio::ssl::stream_base::client, as_result);
@@ -172,14 +172,14 @@ void link::lift_limit()
 task<bool> link::is_accepted(std::string command, std::string name)
 {
     const auto got = co_await ask_always(command);
-    if (got.failed == failure::none && !got.said().is_error())
+    if (got.failed == failure::none && !got.value().is_error())
         co_return true;
     if (got.failed != failure::none)
         close("no reply to " + name);
-    else if (classify(got.said().text()) == error_class::unauthorized)
-        close("the user or the password is wrong: " + std::string(got.said().text()));
+    else if (classify(got.value().text()) == error_class::unauthorized)
+        close("the user or the password is wrong: " + std::string(got.value().text()));
     else
-        close(name + ": " + std::string(got.said().text()));
+        close(name + ": " + std::string(got.value().text()));
     co_return false;
 }
 
@@ -228,7 +228,7 @@ microseconds link::backoff()
     return spread(std::min(first_pause * (1 << std::min(failed_attempts_, 10u)), longest_pause));
 }
 
-// Adds or takes away up to a quarter, so that many workers do not connect at the same moment.
+// Changes the time randomly by up to a quarter, so that many workers do not connect at the same moment.
 microseconds link::spread(microseconds time)
 {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;

@@ -1,5 +1,5 @@
-// Where a store gets its links from: one server, the master that Sentinel names, or the masters of a cluster, each of
-// which has a part of the keys.
+// The source of a store's links: one server, the master that Sentinel names, or the masters of a cluster, each of which
+// has a part of the keys.
 #pragma once
 
 #include "limiter/redis/client/error_class.hpp"
@@ -25,23 +25,23 @@ class link_source
 public:
     virtual ~link_source() = default;
 
-    // Whether keys are on several servers, by their slot. Otherwise the slot of a key does not matter.
+    // Returns whether keys are on several servers, by their slot. Otherwise the slot of a key does not matter.
     bool spreads_keys() const { return spreads_keys_; }
 
     virtual void begin() = 0;
     virtual void stop() = 0;
-    // ready with a reason why(): only some servers are.
+    // `ready` with a non-empty why(): only some servers are ready.
     virtual link::state now() const = 0;
-    virtual const std::string& why() const = 0; // it is not ready
+    virtual const std::string& why() const = 0; // why it is not ready
 
-    // Never null; the link may be unreachable.
+    // Returns the link to the server of this slot. Never null; its server may be unreachable.
     virtual route route_to(std::uint16_t slot) = 0;
     // The server of `way` has refused the command with `error` and run nothing. Returns whether to repeat the command,
     // over `way` as it is then. Waits for another server until `deadline` at most.
     virtual task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) = 0;
-    // Links to all servers that have keys.
+    // Returns links to all servers that have keys.
     virtual std::vector<std::shared_ptr<link>> servers() const = 0;
-    // The sum over all links so far.
+    // Returns the sums over all links so far.
     virtual link::counters seen() const = 0;
     // Waits, or returns at once when the source is stopped or has a single server.
     virtual task<void> pause(std::chrono::microseconds) { co_return; }
@@ -53,13 +53,13 @@ private:
     const bool spreads_keys_;
 };
 
-// Whether a server says that it is not, or not now, a master that takes writes. It has run nothing.
-inline bool is_wrong_server(error_class said)
+// Returns whether the error means that the server is not, or not now, a master that takes writes. It has run nothing.
+inline bool is_wrong_server(error_class error)
 {
-    return said == error_class::read_only || said == error_class::master_down || said == error_class::loading;
+    return error == error_class::read_only || error == error_class::master_down || error == error_class::loading;
 }
 
-// A single server, whatever it answers.
+// A single server.
 class single_link final : public link_source
 {
 public:

@@ -7,7 +7,8 @@
 
 namespace headgate::limiter::redis {
 
-// What hiredis calls while it reads. An object is the number of its node, counted from 1: null means failure there.
+// The functions that hiredis calls while it reads. An object is the number of its node, from 1, because null means
+// failure.
 struct reply_builder
 {
     static reply_reader& reader_of(const redisReadTask* task) { return *static_cast<reply_reader*>(task->privdata); }
@@ -18,7 +19,7 @@ struct reply_builder
         auto& in = reader_of(task);
         made.parent = task->parent ? index_of(task->parent->obj) : reply_reader::no_parent;
         in.nodes_.push_back(made);
-        return reinterpret_cast<void*>( // NOLINT(performance-no-int-to-ptr): a number is all it is
+        return reinterpret_cast<void*>( // NOLINT(performance-no-int-to-ptr): it is only a number
             static_cast<std::uintptr_t>(in.nodes_.size()));
     }
     static void* make_text(const redisReadTask* task, char* at, std::size_t size)
@@ -42,7 +43,7 @@ struct reply_builder
     static void* make_nil(const redisReadTask* task) { return add(task, {}); }
     static void forget(void*) {}
 
-    // hiredis wants to be able to change it, and does not.
+    // Not const because hiredis's interface requires it; hiredis does not change it.
     static redisReplyObjectFunctions* functions()
     {
         static redisReplyObjectFunctions table{make_text, make_array, make_number, make_nil, forget};
@@ -91,7 +92,7 @@ bool reply_reader::next()
     if (whole_)
         unread_ = 0;
     else if (unread_ > most_bytes)
-        break_off("a reply is larger than any we ask for");
+        break_off("a reply is larger than any expected one");
     return whole_;
 }
 

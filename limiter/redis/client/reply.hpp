@@ -1,4 +1,4 @@
-// Replies of Redis, read by hiredis's reader into memory that is used again: no allocation per reply once it is warm.
+// Replies of Redis, read by hiredis's reader into reusable memory: no allocation per reply once it is warm.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace headgate::limiter::redis {
 
 class reply_reader;
 
-// One reply, or one item of an array. Valid until the reader is asked for the next.
+// One reply, or one item of an array. Valid until the reader reads the next reply.
 class reply
 {
 public:
@@ -36,8 +36,8 @@ public:
     long long number() const;                 // of an integer; else 0
     std::string_view text() const;            // of a status, an error or a text; else empty
     std::size_t size() const;                 // of an array; else 0
-    reply operator[](std::size_t item) const; // looks through those before it
-    // All items in their order, in one walk.
+    reply operator[](std::size_t item) const; // linear time
+    // Visits all items in their order.
     template <class Visit>
     void for_each(Visit&& visit) const;
 
@@ -58,10 +58,10 @@ public:
     reply_reader& operator=(const reply_reader&) = delete;
 
     void feed(std::string_view bytes);
-    // Whether a whole reply is there; it is in `current`.
+    // Returns whether a whole reply is there; it is in `current`.
     bool next();
     reply current() const { return {*this, 0}; }
-    // Whether something came that is not Redis's protocol, or too large. Nothing after it can be trusted.
+    // Returns whether something came that is not Redis's protocol, or too large. Nothing after it can be trusted.
     bool is_broken() const { return broken_; }
     std::string_view why_broken() const { return why_; }
 
@@ -73,7 +73,7 @@ private:
     struct node
     {
         reply::kind kind = reply::kind::nil;
-        long long number = 0;           // of an array: how many items
+        long long number = 0;           // of an array: the number of items
         std::size_t from = 0, size = 0; // in bytes_
         std::size_t parent = no_parent;
     };

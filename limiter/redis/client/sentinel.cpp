@@ -78,7 +78,8 @@ std::shared_ptr<link> sentinel_master::link_to(link_options options, const serve
     return std::make_shared<link>(loop_, names_, std::move(options), std::move(on_change));
 }
 
-// ---- news from the links. These functions are called by a link and must not destroy links: they set flags and timers.
+// ---- notifications from the links. A link calls these functions, so they must not destroy links: they only set flags
+// and timers.
 
 void sentinel_master::on_sentinel(std::size_t which, link::state now, std::string_view why)
 {
@@ -208,7 +209,7 @@ void sentinel_master::keep_listening()
         announcer_ = link_to(options_.sentinel, options_.sentinels[next], [weak](link::state is, std::string_view) {
             const auto self = weak.lock();
             if (self && is == link::state::ready)
-                self->seek_soon(); // for what was announced before
+                self->seek_soon(); // for announcements before the subscription
         });
         announcer_->subscribe(std::string(channel), [weak](std::string_view message) {
             if (const auto self = weak.lock())

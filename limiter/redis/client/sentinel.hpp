@@ -1,9 +1,9 @@
-// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is asked. The server that most of
-// them name is used once it says itself that it is a master (ROLE). The sentinels are asked again when one of them
-// announces a switch, when the link breaks or rests, when the server answers as a master does not, and every second in
-// any case. A new master gets a new link; commands that are pending on the old one end with `broken`.
+// The master that Redis Sentinel names, and one worker's link to it. Every sentinel is queried. The server that most of
+// them name is used once it confirms that it is a master (ROLE). The sentinels are queried again when one of them
+// announces a switch, when the link breaks or rests, when the server's errors show that it is not a master, and every
+// second in any case. A new master gets a new link; commands that are pending on the old one end with `broken`.
 //
-// A user of the servers needs the command ROLE; one of the sentinels SENTINEL, SUBSCRIBE and PING.
+// The Redis user needs the command ROLE on the servers, and SENTINEL, SUBSCRIBE and PING on the sentinels.
 #pragma once
 
 #include "limiter/io/event_loop.hpp"
@@ -19,8 +19,8 @@ struct sentinel_options
 {
     std::vector<server_address> sentinels;
     std::string master;                             // its name in Sentinel
-    link_options sentinel;                          // login and times of the links to them
-    link_options server;                            // of the link to the master; Sentinel says host and port
+    link_options sentinel;                          // login and timeouts of the links to the sentinels
+    link_options server;                            // of the link to the master; host and port come from Sentinel
     std::chrono::milliseconds check_interval{1000}; // between rounds
 };
 
@@ -41,11 +41,12 @@ public:
 
     void begin() override;
     void stop() override;
-    // ready: the link is, and its server has said that it is a master. waiting: none was found; another try follows.
+    // ready: the link is ready, and its server has confirmed that it is a master. waiting: no master was found; another
+    // try follows.
     link::state now() const override { return state_; }
     const std::string& why() const override { return why_; }
     route route_to(std::uint16_t) override { return {current_.get(), generation_, false}; }
-    // A server that is no master any more has run nothing: the command is repeated on the next master.
+    // Repeats the command on the next master when the server is no longer one; it has run nothing then.
     task<bool> reroute(route& way, std::uint16_t slot, std::string error, steady_time deadline) override;
     std::vector<std::shared_ptr<link>> servers() const override { return {current_}; }
     link::counters seen() const override;
@@ -92,13 +93,13 @@ private:
     struct sentinel_link
     {
         std::shared_ptr<link> to;
-        std::string why; // it is not ready
+        std::string why; // why it is not ready
     };
     std::vector<sentinel_link> sentinels_;
-    std::shared_ptr<link> announcer_; // subscribed to one of them
-    std::size_t announcing_ = 0;      // which one
+    std::shared_ptr<link> announcer_; // the subscription to one sentinel
+    std::size_t announcing_ = 0;      // the number of that sentinel
     std::shared_ptr<link> current_;
-    std::shared_ptr<link> tried_; // a server that may become it
+    std::shared_ptr<link> tried_; // a server that may be the master
     std::uint64_t generation_ = 0, links_made_ = 0;
 
     link::state state_ = link::state::connecting;
@@ -106,13 +107,13 @@ private:
     std::string trouble_;                     // of this round
     std::optional<server_address> announced_; // the new master; not tried yet
     bool is_seeking_ = false;                 // a round is under way, or about to be
-    bool is_due_ = false;                     // another one is wanted at once
+    bool is_due_ = false;                     // another round is due at once
     unsigned failed_rounds_ = 0;              // in a row
     steady_time last_round_{};
     steady_timer wake_;
     std::vector<steady_timer*> waiting_; // of until_another
     counters seen_;
-    link::counters former_; // links that are gone
+    link::counters former_; // of links that were closed
 };
 
 } // namespace headgate::limiter::redis

@@ -1,4 +1,4 @@
-// One round of the search: ask the sentinels for the master, and ask the server that they name for its role.
+// One round of the search: queries the sentinels for the master, and the server that they name for its role.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/client/sentinel.hpp"
 
@@ -60,7 +60,7 @@ task<bool> sentinel_master::seek()
 }
 
 // Collects the servers that most of the answering sentinels name; several when they are equal. A single sentinel may
-// not know of a failover yet, or lead one that another sentinel will win: charges on the server it names would be lost.
+// not know of a failover yet, or lead one that another sentinel will win: charges on its server would be lost.
 task<void> sentinel_master::ask_sentinels(std::vector<candidate>& out)
 {
     std::string silent;
@@ -90,11 +90,11 @@ task<void> sentinel_master::ask_sentinel(std::size_t which, std::vector<candidat
         trouble_ = name + ": " + std::string(name_of(got.failed));
         co_return;
     }
-    const auto said = got.said();
-    const auto at = said.size() == 2 ? read_address(said[0].text(), said[1].text()) : std::nullopt;
+    const auto value = got.value();
+    const auto at = value.size() == 2 ? read_address(value[0].text(), value[1].text()) : std::nullopt;
     if (!at) {
-        trouble_ = name + (said.is_error() ? ": " + std::string(said.text())
-                                           : " knows no master of the name " + options_.master);
+        trouble_ = name + (value.is_error() ? ": " + std::string(value.text())
+                                            : " knows no master of the name " + options_.master);
         co_return;
     }
     const auto known = std::find_if(out.begin(), out.end(), [&](const candidate& c) { return c.at == *at; });
@@ -147,14 +147,14 @@ task<bool> sentinel_master::is_master(std::shared_ptr<link> server)
     const auto write = [](std::string& out) { append_command(out, {"ROLE"}); };
     const auto got = co_await server->ask(server->turn_began(), write);
     const auto name = address_of(*server);
-    // A master that is slow is still one; the link knows when to leave it alone.
+    // A slow master is still the master; the link itself handles a server that does not answer.
     if (got.failed == failure::timeout && server == current_ && state_ == link::state::ready)
         co_return true;
     if (got.failed != failure::none)
         trouble_ = name + ": ROLE: " + std::string(name_of(got.failed));
-    else if (got.said().is_error())
-        trouble_ = name + ": ROLE: " + std::string(got.said().text());
-    else if (got.said().size() == 0 || got.said()[0].text() != "master")
+    else if (got.value().is_error())
+        trouble_ = name + ": ROLE: " + std::string(got.value().text());
+    else if (got.value().size() == 0 || got.value()[0].text() != "master")
         trouble_ = name + ": Sentinel names it, but it is not a master";
     else
         co_return true;

@@ -1,4 +1,4 @@
-// Where a server of Redis listens.
+// The address of a Redis server.
 #pragma once
 
 #include <charconv>
@@ -19,7 +19,7 @@ struct server_address
     friend bool operator==(const server_address&, const server_address&) = default;
 };
 
-// As sentinels and nodes say it. Nothing: it is none.
+// Reads an address as sentinels and nodes write it. Returns nothing when it is malformed.
 inline std::optional<server_address> read_address(std::string_view host, std::string_view port)
 {
     server_address out{std::string(host), 0};

@@ -39,9 +39,9 @@ std::string_view next_word(std::string_view& text)
     return word;
 }
 
-bool is_slot(const reply& said)
+bool is_slot(const reply& from)
 {
-    return said.is(reply::kind::integer) && said.number() >= 0 && std::cmp_less(said.number(), slot_count);
+    return from.is(reply::kind::integer) && from.number() >= 0 && std::cmp_less(from.number(), slot_count);
 }
 
 } // namespace
@@ -70,7 +70,7 @@ std::optional<redirection> parse_redirection(std::string_view error, std::string
     if (wrong != std::errc{} || at != end || out.slot >= slot_count)
         return std::nullopt;
     const auto to = next_word(error);
-    const auto colon = to.rfind(':'); // an address of IPv6 has some of its own
+    const auto colon = to.rfind(':'); // the last one: an IPv6 address contains colons
     if (colon == to.npos || to.starts_with("?:"))
         return std::nullopt;
     const auto address = read_address(colon == 0 ? answering_host : to.substr(0, colon), to.substr(colon + 1));
@@ -80,19 +80,19 @@ std::optional<redirection> parse_redirection(std::string_view error, std::string
     return out;
 }
 
-std::optional<slot_map> slot_map::read(const reply& said, std::string_view answering_host)
+std::optional<slot_map> slot_map::read(const reply& from, std::string_view answering_host)
 {
-    if (!said.is(reply::kind::array))
+    if (!from.is(reply::kind::array))
         return std::nullopt;
     std::optional<slot_map> out(std::in_place);
     bool is_sound = true;
-    said.for_each([&](const reply& range) { is_sound = is_sound && out->read_range(range, answering_host); });
+    from.for_each([&](const reply& range) { is_sound = is_sound && out->read_range(range, answering_host); });
     if (!is_sound)
         out.reset();
     return out;
 }
 
-// first, last, [host, port, ...] of the master, the same of each replica.
+// Reads one range: first, last, [host, port, ...] of the master, the same of each replica.
 bool slot_map::read_range(const reply& range, std::string_view answering_host)
 {
     if (range.size() < 3 || !is_slot(range[0]) || !is_slot(range[1]) || range[0].number() > range[1].number())
@@ -120,7 +120,7 @@ slot_map::index slot_map::index_of(const server_address& node)
     if (known != masters_.end())
         return static_cast<index>(known - masters_.begin() + 1);
     if (masters_.size() == slot_count)
-        return 0; // more than there can be
+        return 0; // more than the index can count
     masters_.push_back(node);
     return static_cast<index>(masters_.size());
 }
@@ -137,10 +137,10 @@ std::optional<std::size_t> slot_map::master_number(std::uint16_t slot) const
     return i == 0 ? std::nullopt : std::optional<std::size_t>(i - 1u);
 }
 
-void slot_map::apply(const redirection& said)
+void slot_map::apply(const redirection& redirected)
 {
-    if (said.what == redirection::kind::moved && said.slot < slot_count)
-        by_slot_[said.slot] = index_of(said.to);
+    if (redirected.what == redirection::kind::moved && redirected.slot < slot_count)
+        by_slot_[redirected.slot] = index_of(redirected.to);
 }
 
 std::size_t slot_map::covered() const

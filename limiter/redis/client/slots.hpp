@@ -1,4 +1,4 @@
-// Redis Cluster's 16384 hash slots: which one a key is in, which node serves it, and what MOVED and ASK say. No I/O.
+// Redis Cluster's 16384 hash slots: the slot of a key, the node that serves it, and redirections (MOVED, ASK). No I/O.
 #pragma once
 
 #include "limiter/redis/client/reply.hpp"
@@ -15,14 +15,14 @@ namespace headgate::limiter::redis {
 
 inline constexpr std::size_t slot_count = 16384;
 
-// Of a key with {...} in it, what is between the first such pair alone counts.
+// Returns the slot of a key. If it contains {...}, only the text inside the first such pair counts.
 std::uint16_t slot_of(std::string_view key);
 
 struct redirection
 {
     enum class kind : std::uint8_t
     {
-        moved, // from now on
+        moved, // for this and later commands
         ask    // only for this command, after ASKING
     };
     kind what = kind::moved;
@@ -30,25 +30,25 @@ struct redirection
     server_address to;
 };
 
-// "MOVED 3999 127.0.0.1:6381", as it came, with or without the leading '-'; what follows does not matter. A node that
-// does not know its host leaves it out: it is the host of the node that answered.
+// Parses an error such as "MOVED 3999 127.0.0.1:6381", with or without the leading '-'; text after it is ignored. When
+// the host is missing, because the node does not know its own, it is the host of the node that answered.
 std::optional<redirection> parse_redirection(std::string_view error, std::string_view answering_host);
 
 class slot_map
 {
 public:
-    // Strict: nothing when it is not a reply to CLUSTER SLOTS. A node without a known host is left out.
-    static std::optional<slot_map> read(const reply& said, std::string_view answering_host);
+    // Reads a reply to CLUSTER SLOTS. Returns nothing when it is malformed. Nodes without a known host are left out.
+    static std::optional<slot_map> read(const reply& from, std::string_view answering_host);
 
-    // Null: no node is known. Valid until the map is changed.
+    // Returns the master of a slot; nullptr when none is known. Valid until the map is changed.
     const server_address* master_of(std::uint16_t slot) const;
     std::optional<std::size_t> master_number(std::uint16_t slot) const; // in masters()
-    // A MOVED is true until the next one; the others do not change the map.
-    void apply(const redirection& said);
+    // Applies a MOVED; other redirections do not change the map.
+    void apply(const redirection& redirected);
 
-    // Each once, in no order; also those that serve nothing any more.
+    // Returns each master once, in no order; also those that no longer serve a slot.
     const std::vector<server_address>& masters() const { return masters_; }
-    std::size_t covered() const; // slots with a known master
+    std::size_t covered() const; // the number of slots with a known master
 
 private:
     using index = std::uint16_t; // of masters_, from 1; 0: none

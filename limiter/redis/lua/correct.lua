@@ -1,23 +1,22 @@
--- Makes what was charged to one key as if it had cost something else: settles, gives back, ends what was in flight.
+-- Changes an earlier charge to one key: settles it, gives it back, or ends a request in flight.
 --
--- A script, because what the key has used now and the correction must be one step. The arithmetic is that of take.lua,
--- which also says how a value is laid out; here the gateway has computed the differences. Never more is given back than
--- is used.
+-- A script, because reading the key and correcting it must be one step. The arithmetic is that of take.lua, which also
+-- documents the layout of a value; the differences were computed by the gateway. Never more is given back than is used.
 --
 -- KEYS  the key
--- ARGV  byte mode = 2 replace what is not ours + 4 of a reservation + 8 has tails; byte rules; byte numbers before the tails; a byte a rule
+-- ARGV  byte mode = 2 replace a foreign value + 4 of a reservation + 8 has tails; byte rules; byte numbers before the tails; a byte per rule
 --       = kind + 8 x (1 charge more + 2 give back + 8 starts with less; neither 1 nor 2: leave it); then 7-byte
---       numbers: the fingerprint, the moment of the charge; of a reservation: its id, and it ends here: when the value
---       does not know it any more, nothing changes; and for each rule
---         1 bucket              ticks a microsecond, difference (us, rest); when it starts with less: what is missing
+--       numbers: the fingerprint, the moment of the charge; of a reservation: its id; the reservation ends, and when the value
+--       no longer has it, nothing changes; and for each rule
+--         1 bucket              ticks per microsecond, difference (us, rest); when it starts with less: what is missing
 --         2 window, clock       difference, end of the window it was charged in, period
 --         3 window, first call  the same
 --         4 window, calendar    difference, end of the window it was charged in, start of a window, its end, the next
 --                               one's end
 --         5 sliding window      difference, period
 --         6 sliding log         difference, period, limit
---         7 in flight           difference, holder, lifetime: what the holder has in flight lives that long from now
--- Returns a string: byte status, number now; 1 done, otherwise as take.lua says: 2 boundaries, 3 other rules with the
+--         7 in flight           difference, holder, lifetime: the holder's requests in flight live that long from now
+-- Returns a string: byte status, number now; 1 done, the others as in take.lua: 2 boundaries, 3 other rules with the
 --       whole value, 4 foreign.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
@@ -63,7 +62,7 @@ if value then
             held = sub(value, -more)
             for at = 1, more, 7 * #b + 14 do
                 if read('<I7', held, at) ~= MARK then
-                    found = -1 -- as long as reservations, but none
+                    found = -1 -- has the length of reservations, but is none
                 end
             end
         elseif more ~= 0 then
@@ -76,7 +75,7 @@ if value then
         end
         value, s, held = false, {w[1], 0, 0}, ''
     elseif s[2] > now then
-        now = s[2] -- time never runs back for a key
+        now = s[2] -- time never goes back for a key
     end
 end
 local fresh = not value
@@ -101,7 +100,7 @@ for r = 4, #b do
     local kind = b[r] % 8
     local how = (b[r] - kind) / 8
     local starts, more = how >= 8, how % 2 == 1
-    local less = how % 4 >= 2 and not fresh -- a key that is gone had recovered: there is nothing to give back
+    local less = how % 4 >= 2 and not fresh -- a key that has expired had recovered: there is nothing to give back
     local by = w[i]
     if kind == 1 then
         local us, rest = s[j], s[j + 1]
@@ -147,10 +146,10 @@ for r = 4, #b do
                 end
             end
             used, changed = min(used + by, LARGEST), true
-        elseif less and last > now and w[i + 1] >= last then -- what a window that is over held is forgotten already
+        elseif less and last > now and w[i + 1] >= last then -- the count of a window that has ended is already dropped
             used, changed = used - min(by, used), true
             if used == 0 then
-                last = 0 -- nobody has called: the next call may begin a window of its own
+                last = 0 -- no charge is left: the next call may begin a new window
             end
         end
         s[j], s[j + 1] = last, used
@@ -199,7 +198,7 @@ for r = 4, #b do
             end
             sum, changed = sum + by, true
         elseif less then
-            -- From the record it was charged to; records may have been merged, so the nearest one not later will do.
+            -- From the record that was charged, or the nearest earlier one, because records may have been merged.
             local at = #log - 13
             while at > 0 and by > 0 do
                 local when, cost = read('<I7I7', log, at)

@@ -1,11 +1,12 @@
--- Puts a new value in the place of one that was read before, if it is still the same.
+-- Replaces a value that was read before, if it has not changed since.
 --
--- A script, because nobody may have charged the key in between. For what only the gateway can compute: carrying a key's
--- use over to other rules, and an operator's grant, reset, block and unblock. On a conflict the caller reads again.
+-- A script, because the comparison and the write must be one step. For changes that only the gateway can compute:
+-- converting a key's counters to other rules, and an operator's grant, reset, block and unblock. On a conflict the caller
+-- reads the value again.
 --
 -- KEYS  the key
 -- ARGV  the value as it was read, empty when there was none; the new value, empty to delete; its TTL in milliseconds
--- Returns 1 replaced, 0 it is another value now.
+-- Returns 1 replaced, 0 the value has changed.
 
 local value = redis.pcall('GET', KEYS[1]) or ''
 if value ~= ARGV[1] then

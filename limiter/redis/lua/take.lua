@@ -1,24 +1,24 @@
--- Judges a chain of limits and charges it: all rules admit, or nothing is charged.
+-- Decides a chain of limits and charges it: all rules admit, or nothing is charged.
 --
--- A script, because a chain over several keys must be read, judged and charged as one step and by one clock. It only
--- decides and charges, by sums and comparisons of whole numbers below 2^53, which are exact in Lua. What a client is
--- told is computed by the gateway, from the state that is returned, as it was before the charge.
+-- A script, because a chain over several keys must be read, decided and charged as one step and by one clock. It only
+-- decides and charges, by sums and comparisons of whole numbers below 2^53, which are exact in Lua. The values that a
+-- client sees are computed by the gateway, from the returned state, which is the state before the charge.
 --
--- KEYS  one a part of the chain. A key's value is one string of 7-byte numbers, little-endian: fingerprint of the
+-- KEYS  one per part of the chain. A key's value is one string of 7-byte numbers, little-endian: fingerprint of the
 --       rules, last moment, blocked until | the state of each rule | tails, in the order of the rules
 --         bucket          moment it will be empty: microseconds, rest in ticks
 --         window          end, used
 --         sliding window  start, previous, current
 --         sliding log     records, sum                     tail: when, cost of each record, oldest first
 --         in flight       holders                          tail: holder, count, expires of each
---       and at the end, on a cluster, what chains over several slots have reserved and not confirmed yet (decision 8):
---         mark, id, expires, charged at, holder, a cost a rule   of each reservation; the state has it charged already
--- ARGV  one a part: byte mode = 1 look only + 2 replace what is not ours + 4 a refusal may write (these are read from
---       the first part) + 8 has tails + 32 reserve: what is charged is given back unless it is confirmed in time, and a
+--       and at the end, on a cluster, the reservations of chains over several slots that are not confirmed yet (decision 8):
+--         mark, id, expires, charged at, holder, a cost per rule   of each reservation; the state includes its charge
+-- ARGV  one per part: byte mode = 1 look only + 2 replace a foreign value + 4 a refusal may write (these are read from
+--       the first part) + 8 has tails + 32 reserve: the charge is given back unless it is confirmed in time, and a
 --       refusal counts nowhere + 64 refused elsewhere: count the refusal, admit nothing; byte rules; byte numbers before
---       the tails; a byte a rule = kind + 8 x (1 shadow + 2 count_refused + 4 unlimited + 8 starts with less); then
---       7-byte numbers: the fingerprint; to reserve: id, lifetime, holder, a cost a rule; and for each rule
---         1 bucket              ticks a microsecond, cost (us, rest), tolerance (us, rest); when it starts with less:
+--       the tails; a byte per rule = kind + 8 x (1 shadow + 2 count_refused + 4 unlimited + 8 starts with less); then
+--       7-byte numbers: the fingerprint; to reserve: id, lifetime, holder, a cost per rule; and for each rule
+--         1 bucket              ticks per microsecond, cost (us, rest), tolerance (us, rest); when it starts with less:
 --                               what is missing (us, rest)
 --         2 window, clock       cost, limit, period
 --         3 window, first call  cost, limit, period
@@ -29,15 +29,15 @@
 -- Returns a string: byte status, number now, and by status
 --         0 refused, 1 admitted  for each part: byte 1, blocked until and the state before the charge, or byte 0 when
 --                                there was no value; then of each sliding log: used before, and of the log that the
---                                decision is about (a refusal that counts: after it) used, newest, record to wait for;
+--                                decision is about (after a refusal that counts): used, newest, record to wait for;
 --                                and of each rule in flight: the sum
 --         2 boundaries           byte part: now is in neither of the windows given
 --         3 other rules          byte part, the whole value: it was written under other rules
---         4 foreign              byte part: what the key holds is not ours
---         5 lapsed               byte part, the whole value: the time of a reservation in it is over
--- Nothing is written when nothing changes. What is written has a TTL by which it has recovered: a key never lives shorter
--- than a window in it that has been used.
--- The usual chain, of one key, has a script of its own: take_each.lua.
+--         4 foreign              byte part: the key holds a value that headgate did not write
+--         5 lapsed               byte part, the whole value: a reservation in it has expired
+-- Nothing is written when nothing changes. A written value has a TTL after which it has recovered: a key never lives
+-- shorter than a used window in it.
+-- The usual chain, of one key, has another script: take_each.lua.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
 
@@ -85,7 +85,7 @@ for p = 1, parts do
                     held = sub(value, -more)
                     for at = 1, more, 7 * #b + 14 do
                         if read('<I7', held, at) ~= MARK then
-                            found = -1 -- as long as reservations, but none
+                            found = -1 -- has the length of reservations, but is none
                         end
                     end
                 elseif more ~= 0 then
@@ -105,7 +105,7 @@ for p = 1, parts do
             value, s, held = false, false, ''
         else
             if s[2] > now then
-                now = s[2] -- time never runs back for a key
+                now = s[2] -- time never goes back for a key
             end
             if s[3] > blocked_until then
                 blocked_until = s[3]
@@ -113,7 +113,7 @@ for p = 1, parts do
         end
     end
     tails = tails or b[1] % 16 >= 8
-    chain[p] = {value = value, bytes = b, asked = w, state = s, held = held, ending = false, text = '', said = ''}
+    chain[p] = {value = value, bytes = b, arguments = w, state = s, held = held, ending = false, text = '', logs = ''}
 end
 for p = 1, parts do
     local held = chain[p].held
@@ -124,14 +124,15 @@ for p = 1, parts do
     end
 end
 
--- First as if all will admit. When one refuses, the states are read again for what a refusal charges.
+-- The first pass assumes that all rules admit. When one refuses, a second pass reads the states again and charges what a
+-- refusal charges.
 local blocked = blocked_until > now
 local admitted = not (blocked or counted)
 local writes = not look
 for pass = counted and 2 or 1, 2 do
     for p = 1, parts do
         local part = chain[p]
-        local value, b, w, s = part.value, part.bytes, part.asked, part.state
+        local value, b, w, s = part.value, part.bytes, part.arguments, part.state
         local count, fresh, changed, ending = b[3], not value, false, now
         if fresh then
             s = {w[1], 0, 0}
@@ -146,7 +147,7 @@ for pass = counted and 2 or 1, 2 do
                 ending = s[3]
             end
         end
-        local i, j, tail, text, said, took = reserve and #b + 2 or 2, 4, 7 * count + 1, '', '', ''
+        local i, j, tail, text, logs, took = reserve and #b + 2 or 2, 4, 7 * count + 1, '', '', ''
         for r = 4, #b do
             local kind, starts, manner = b[r], false, 0
             if kind >= 8 then
@@ -207,7 +208,7 @@ for pass = counted and 2 or 1, 2 do
                     end
                 end
             elseif kind == 6 then
-                -- c: where the records begin that are still in the window.
+                -- c: where the first record begins that is still in the window.
                 a, z, c, d = s[j], s[j + 1], tail, tail + 14 * s[j]
                 tail = d
                 while a > 0 do
@@ -219,7 +220,7 @@ for pass = counted and 2 or 1, 2 do
                 end
                 fits = z + w[i] <= w[i + 1]
             else
-                -- a: in flight in all; z, c: ours, and until when; d: the others that are alive.
+                -- a: the total in flight; z, c: our count, and when it expires; d: the other holders that have not expired.
                 local last = tail + 21 * s[j]
                 a, z, c, d = 0, 0, 0, ''
                 while tail < last do
@@ -238,7 +239,7 @@ for pass = counted and 2 or 1, 2 do
                 fits = a + w[i] <= w[i + 1]
             end
 
-            -- What to charge: the cost, or what fills the rule to the brim, or nothing.
+            -- What to charge: the cost, or (brim) the remaining capacity, or nothing.
             local charge, brim = false, false
             if pass == 2 then
                 brim = manner % 4 >= 2 and not blocked
@@ -319,7 +320,7 @@ for pass = counted and 2 or 1, 2 do
                 if brim or charge and cost > 0 then
                     local add, kept = math.min(cost, LARGEST - z), ''
                     if brim then
-                        -- The newest calls stay, refused ones too.
+                        -- The newest calls stay, including refused ones.
                         add = math.min(cost, limit)
                         while a > 0 and z + add > limit do
                             local when, had = read('<I7I7', value, c)
@@ -365,10 +366,10 @@ for pass = counted and 2 or 1, 2 do
                         rest, leaves, from, n = rest - had, when, from + 14, n - 1
                     end
                 end
-                said = said .. write('<I7I7I7I7', before, used, newest, leaves)
+                logs = logs .. write('<I7I7I7I7', before, used, newest, leaves)
                 i, j = i + 3, j + 2
             else
-                said = said .. write('<I7', a)
+                logs = logs .. write('<I7', a)
                 if charge and w[i] > 0 then
                     z, c, changed = math.min(z + w[i], LARGEST), now + w[i + 3], true
                 end
@@ -380,7 +381,7 @@ for pass = counted and 2 or 1, 2 do
                 i, j = i + 4, j + 1
             end
         end
-        part.state, part.text, part.said, part.ending = s, text .. part.held, said, changed and ending
+        part.state, part.text, part.logs, part.ending = s, text .. part.held, logs, changed and ending
         if reserve and changed then
             part.text = part.text .. write('<I7I7I7I7I7', MARK, w[2], now + w[3], now, w[4]) .. took
         end
@@ -411,6 +412,6 @@ end
 local reply = write('<BI7', admitted and 1 or 0, now)
 for p = 1, parts do
     local part = chain[p]
-    reply = reply .. (part.value and '\1' .. sub(part.value, 15, 7 * part.bytes[3]) or '\0') .. part.said
+    reply = reply .. (part.value and '\1' .. sub(part.value, 15, 7 * part.bytes[3]) or '\0') .. part.logs
 end
 return reply

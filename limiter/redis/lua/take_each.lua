@@ -1,17 +1,16 @@
--- Judges and charges the usual chain for many keys at once, each by itself: what one is refused says nothing of another.
+-- Decides and charges the usual chain for many keys in one call, each key independently of the others.
 --
--- A script, because reading, judging and charging a key must be one step, by one clock. One call for all that came in
--- together, because calling a script and reading the clock cost Redis as much as a decision does. The usual chain: one
--- key, one or two rules, all of them buckets and windows that enforce and start full, every cost above 0. What is not
--- as usual about a value is left to take.lua, which also says how values are laid out and why what is decided here is
--- exact.
+-- A script, because reading, deciding and charging a key must be one step, by one clock. One call for all keys of a batch,
+-- because calling a script and reading the clock cost Redis as much as a decision does. The usual chain: one key, one or
+-- two rules, all of them buckets and windows that enforce and start full, every cost above 0. Unusual values are left to
+-- take.lua, which also documents the layout of values and why the arithmetic is exact.
 --
--- KEYS  all under the same rules, at the same costs. One may be there twice: the second is judged after the first.
--- ARGV  byte rules; byte numbers of a value; a byte a rule = kind; then 7-byte numbers: the fingerprint, and for each rule
---       what take.lua says of its kind, 1 to 4
--- Returns an array, for each key the text that take.lua would return of it, its status 0, 1 or 2; or
---         6 unusual   byte 0: what the key holds is for take.lua, nothing was judged
--- Nothing is written when nothing changes. What is written has a TTL by which it has recovered.
+-- KEYS  all under the same rules, at the same costs. A key may occur twice: the second is decided after the first.
+-- ARGV  byte rules; byte numbers of a value; a byte per rule = kind; then 7-byte numbers: the fingerprint, and for each
+--       rule the numbers that take.lua documents for its kind, 1 to 4
+-- Returns an array, for each key the text that take.lua would return for it, with status 0, 1 or 2; or
+--         6 unusual   byte 0: the value has to be decided by take.lua; nothing was decided here
+-- Nothing is written when nothing changes. A written value has a TTL after which it has recovered.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
 
@@ -19,7 +18,7 @@ local MARGIN, LONGEST = 10000, 315360000000 -- milliseconds: ten seconds, ten ye
 local KEYS, arg, call, pcall = KEYS, ARGV[1], redis.call, redis.pcall
 local read, write, sub = struct.unpack, struct.pack, string.sub
 
--- A rule's state after the charge; nothing when the cost does not fit, false when the time is in neither window.
+-- Returns a rule's state after the charge; nothing when the cost does not fit, false when the time is in neither window.
 local function charged(kind, u, v, now, a, b, c, d, e)
     if kind == 1 then
         if u < now then
@@ -56,7 +55,7 @@ if kind == 2 or kind == 3 then
     f, g, h, i, j = d, e, f, g, h
 end
 local size, numbers = 7 * count, two and '<I7I7I7I7I7I7I7' or '<I7I7I7I7I7'
-local replies, heads = {}, {} -- a head, by status, is the same for all that know no later moment
+local replies, heads = {}, {} -- the head by status: the same for all keys whose last moment is not later than now
 
 for p = 1, #KEYS do
     local key, now, status = KEYS[p], now, 6
@@ -73,7 +72,7 @@ for p = 1, #KEYS do
         if last > now then
             now = last
         end
-        local covered = now -- the key lives at least till then already: a window that has been used says so
+        local covered = now -- the key's TTL reaches at least to this moment, because of a used window
         if v > 0 and kind ~= 1 and u > covered then
             covered = u
         end
@@ -95,7 +94,7 @@ for p = 1, #KEYS do
                 ending = other_kind == 1 and s + 1 or s
             end
             if ending <= covered then
-                -- Setting a TTL costs as much as the rest of a write, and this key has it.
+                -- Setting a TTL costs as much as the rest of a write, and this key's TTL is long enough.
                 call('SETRANGE', key, '7', two and write('<I7I7I7I7I7I7', now, blocked, u, v, s, t) or
                     write('<I7I7I7I7', now, blocked, u, v))
             else
