@@ -1,4 +1,4 @@
-// The access log of a running gateway: one line a request, whatever became of it.
+// The access log of a running gateway: one line per request, whatever its result.
 #include "tests/admin/support.hpp"
 
 #include <doctest/doctest.h>
@@ -77,11 +77,11 @@ TEST_CASE("429: the verdict and the rule that refused")
     CHECK(refused["route"] == "limited");
 }
 
-TEST_CASE("400: a malformed request has a line, with what was understood of it and the code")
+TEST_CASE("400: a malformed request has a line, with the fields that could be read and the code")
 {
     log_pipe pipe;
     running_gateway gateway(echo_configuration(json_to(pipe)));
-    gateway.ask(get_open); // what the exchange remembers of another request must not show
+    gateway.ask(get_open); // no data of an earlier request may appear in the line
     pipe.next_line();
     gateway.ask("GET /x\"y HTTP/1.1\r\nHost : a\r\n\r\n");
     auto line = nlohmann::json::parse(pipe.next_line());
@@ -102,7 +102,7 @@ TEST_CASE("400: a malformed request has a line, with what was understood of it a
     CHECK(line["path"] == "/open/x");
 }
 
-TEST_CASE("a head that comes in pieces and is refused late is logged from where it lies now")
+TEST_CASE("a head that comes in pieces and is refused late is logged from its current buffer")
 {
     log_pipe pipe;
     running_gateway gateway(echo_configuration(json_to(pipe)));
@@ -115,7 +115,7 @@ TEST_CASE("a head that comes in pieces and is refused late is logged from where 
     CHECK(nlohmann::json::parse(pipe.next_line())["path"] == "/long");
 }
 
-TEST_CASE("404, 502: code, route and upstream as far as they were known")
+TEST_CASE("404, 502: the code, and route and upstream if they were known")
 {
     log_pipe pipe;
     running_gateway gateway(echo_configuration(json_to(pipe)));
@@ -145,7 +145,7 @@ TEST_CASE("a forwarded request names its server and has its phases in order")
     CHECK(line["first_byte_ms"].get<double>() <= line["duration_ms"].get<double>());
 }
 
-TEST_CASE("an answer that the upstream cuts short keeps its status and says so")
+TEST_CASE("an answer that the upstream cuts short keeps its status and has an error code")
 {
     log_pipe pipe;
     raw_upstream upstream([](raw_upstream& self, raw_connection& client) {
@@ -186,7 +186,7 @@ TEST_CASE("combined: referer and agent, the body's bytes")
                          " \"r\\x22\" \"t\\xE9st\""));
 }
 
-TEST_CASE("a log that nobody reads costs lines, not requests; the loss is counted")
+TEST_CASE("a log without a reader loses lines, not requests; the loss is counted")
 {
     log_pipe pipe;
     pipe.shrink();
@@ -200,7 +200,7 @@ TEST_CASE("a log that nobody reads costs lines, not requests; the loss is counte
     }
     CHECK(metric(gateway, "headgate_access_log_dropped_total") > 0);
     CHECK(metric_at_last(gateway, "headgate_requests_total{route=\"open\",class=\"2xx\"}", enough) == enough);
-    CHECK(nlohmann::json::parse(pipe.next_line())["status"] == 200); // and the reader finds whole lines
+    CHECK(nlohmann::json::parse(pipe.next_line())["status"] == 200); // the reader finds whole lines
 }
 
 TEST_CASE("reopened, switched on and switched off without a restart")
@@ -224,6 +224,6 @@ TEST_CASE("reopened, switched on and switched off without a restart")
     CHECK(wait_for_lines(other, 1).starts_with("127.0.0.1 - - ["));
     reload(gateway, "{ path: \"off\" }");
     gateway.ask(get_open);
-    gateway.app().stop(); // writes what is pending
+    gateway.app().stop(); // writes the pending lines
     CHECK(std::ranges::count(wait_for_lines(other, 1), '\n') == 1);
 }

@@ -17,7 +17,7 @@ std::string raw_admin(running_gateway& gateway, const std::string& bytes)
 
 } // namespace
 
-TEST_CASE("healthz is ok, readyz says why when it is not, metrics are in the text format")
+TEST_CASE("healthz is ok, readyz gives the reason when it is not, metrics are in the text format")
 {
     running_gateway gateway(echo_configuration());
     const auto health = ask_admin(gateway, "/healthz");
@@ -51,7 +51,7 @@ TEST_CASE("draining: readiness fails while requests in flight still finish and h
     CHECK(body_of(client.read_response()) == "hi");
 }
 
-TEST_CASE("a failing snapshot is a warning: limits still hold, clients may come")
+TEST_CASE("a failing snapshot is a warning: limits still hold, the gateway stays ready")
 {
     temporary_folder folder;
     auto text = echo_configuration();
@@ -83,7 +83,7 @@ TEST_CASE("other paths are 404, other methods 405, HEAD has no body")
     CHECK(body_of(head).empty());
 }
 
-TEST_CASE("a connection may ask more than once")
+TEST_CASE("a connection may send several requests")
 {
     running_gateway gateway(echo_configuration());
     auto client = raw_connection::to(gateway.app().admin_port());
@@ -93,7 +93,7 @@ TEST_CASE("a connection may ask more than once")
     }
 }
 
-TEST_CASE("with a token every path needs it, and a reload changes it")
+TEST_CASE("with a configured token every path requires it, and a reload changes it")
 {
     const std::string with_token = "admin: { address: 127.0.0.1:0, token: hush }\n";
     running_gateway gateway(echo_configuration("", with_token));
@@ -119,7 +119,7 @@ TEST_CASE("with a token every path needs it, and a reload changes it")
     CHECK(bearer("/healthz", "Bearer louder") == 200);
 }
 
-TEST_CASE("heads and bodies beyond a bound, and nonsense, end the connection and nothing else")
+TEST_CASE("too long heads and bodies, and malformed requests, end only their connection")
 {
     running_gateway gateway(echo_configuration());
     raw_admin(gateway, "GET /healthz HTTP/1.1\r\nHost: a\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n");
@@ -128,7 +128,7 @@ TEST_CASE("heads and bodies beyond a bound, and nonsense, end the connection and
     CHECK(status_of(ask_admin(gateway, "/healthz")) == 200);
 }
 
-TEST_CASE("many silent clients do not keep others out for long")
+TEST_CASE("many silent clients do not block other clients for long")
 {
     running_gateway gateway(echo_configuration());
     std::vector<raw_connection> silent;

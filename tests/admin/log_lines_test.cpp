@@ -1,4 +1,4 @@
-// The two shapes of a line, without a gateway.
+// The two formats of a line, without a gateway.
 #include "gateway/log/access_log.hpp"
 
 #include <doctest/doctest.h>
@@ -69,7 +69,7 @@ TEST_CASE("json: every field that is known, and none that is not")
           "\n");
 }
 
-TEST_CASE("combined: what every log reader knows")
+TEST_CASE("combined: the usual format")
 {
     CHECK(combined_of(full_entry()) == "192.0.2.7 - - [10/Nov/2026:13:55:36 +0000] \"GET /x?a=1&b=2 HTTP/1.1\" 200 123 "
                                        "\"http://example.com/\" \"curl/7.88\"\n");
@@ -77,7 +77,7 @@ TEST_CASE("combined: what every log reader knows")
           "192.0.2.7 - - [10/Nov/2026:13:55:36 +0000] \"-\" 400 0 \"-\" \"-\"\n");
 }
 
-TEST_CASE("every byte a client can choose comes back from JSON, and never breaks a line (O7)")
+TEST_CASE("every byte that a client can send is restored by a JSON parser, and never breaks a line")
 {
     for (int byte = 0; byte < 256; ++byte) {
         CAPTURE(byte);
@@ -103,7 +103,7 @@ TEST_CASE("every byte a client can choose comes back from JSON, and never breaks
     }
 }
 
-TEST_CASE("combined: quotes, backslashes, control bytes and UTF-8 are hex escapes (O7)")
+TEST_CASE("combined: quotes, backslashes, control bytes and UTF-8 are hex escapes")
 {
     auto entry = full_entry();
     entry.path = "/\"\\\n";
@@ -113,7 +113,7 @@ TEST_CASE("combined: quotes, backslashes, control bytes and UTF-8 are hex escape
                                 "\"http://example.com/\" \"caf\\xC3\\xA9\\x7F\"\n");
 }
 
-TEST_CASE("what a client sends cannot make a line as long as it likes")
+TEST_CASE("a client cannot make a line longer than the maximum")
 {
     const std::string endless(1'000'000, '"');
     auto entry = full_entry();
@@ -123,7 +123,7 @@ TEST_CASE("what a client sends cannot make a line as long as it likes")
     CHECK(nlohmann::json::parse(json_of(entry))["path"].get<std::string>() == endless.substr(0, 8192));
 }
 
-TEST_CASE("the clock's text follows the time both ways, over every boundary")
+TEST_CASE("the clock's text follows the time forwards and backwards, over every boundary")
 {
     log_clock clock;
     http::byte_buffer out;

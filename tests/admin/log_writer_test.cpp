@@ -13,7 +13,7 @@ using namespace headgate::tests;
 
 namespace {
 
-// A full buffer of numbered lines of 64 bytes.
+// Returns a full buffer of numbered lines of 64 bytes.
 http::byte_buffer full_buffer(std::uint64_t& number)
 {
     http::byte_buffer lines;
@@ -27,7 +27,7 @@ constexpr std::uint64_t lines_a_buffer = log_writer::buffer_size / 64;
 
 } // namespace
 
-TEST_CASE("what is handed over is written, in order, before stop returns")
+TEST_CASE("the lines handed over are written, in order, before stop returns")
 {
     temporary_folder folder;
     const auto path = folder.file("log");
@@ -48,7 +48,7 @@ TEST_CASE("what is handed over is written, in order, before stop returns")
     CHECK(wait_for_lines(path, 0) == wanted);
 }
 
-TEST_CASE("the writer's thread is behind the workers', which stay where they were")
+TEST_CASE("the writer's thread has a lower priority than the workers', whose priority does not change")
 {
     temporary_folder folder;
     log_writer writer;
@@ -65,7 +65,7 @@ TEST_CASE("the writer's thread is behind the workers', which stay where they wer
     auto lines = full_buffer(number);
     REQUIRE(writer.take(lines));
     wait_for_lines(folder.file("log"), lines_a_buffer); // it runs
-    std::size_t behind = 0;                             // of the new ones: a sanitizer may have begun one too
+    std::size_t behind = 0;                             // of the new threads: a sanitizer may have started one too
     for (const auto thread : threads()) {
         const bool is_new = !before.contains(thread);
         behind += is_new && ::getpriority(PRIO_PROCESS, static_cast<id_t>(thread)) == std::min(usual + 10, 19);
@@ -74,7 +74,7 @@ TEST_CASE("the writer's thread is behind the workers', which stay where they wer
     CHECK(::getpriority(PRIO_PROCESS, 0) == usual);
 }
 
-TEST_CASE("a reader that does not read costs lines, never time: a bounded queue, then drops that are counted")
+TEST_CASE("a reader that does not read loses lines and never blocks: a bounded queue, then counted drops")
 {
     log_pipe pipe;
     log_writer writer;
@@ -91,17 +91,18 @@ TEST_CASE("a reader that does not read costs lines, never time: a bounded queue,
         REQUIRE(handed_over < 1000 * lines_a_buffer);
     }
     CHECK(handed_over >= log_writer::most_pending * lines_a_buffer);
-    CHECK(handed_over <= (log_writer::most_pending + 3) * lines_a_buffer); // the pipe holds one, one is on its way
+    CHECK(handed_over <=
+          (log_writer::most_pending + 3) * lines_a_buffer); // the pipe holds one, and one is being written
     CHECK(writer.dropped() == lines_a_buffer);
 
-    SUBCASE("a buffer that is not full finds no place in a long queue and stays with its worker")
+    SUBCASE("a buffer that is not full is not queued in a long queue and stays with its worker")
     {
         http::byte_buffer few;
         few.append("one line\n");
         CHECK_FALSE(writer.take(few));
         CHECK(few.view() == "one line\n");
     }
-    SUBCASE("when the reader comes back, everything that was kept arrives, in order")
+    SUBCASE("when the reader comes back, all kept lines arrive, in order")
     {
         for (std::uint64_t i = 0; i < handed_over; ++i) {
             const auto line = pipe.next_line();
@@ -110,11 +111,11 @@ TEST_CASE("a reader that does not read costs lines, never time: a bounded queue,
         }
         CHECK(writer.dropped() == lines_a_buffer);
     }
-    SUBCASE("stop gives up after a moment and counts what is lost")
+    SUBCASE("stop gives up after a moment and counts the lost lines")
     {
         const auto began = std::chrono::steady_clock::now();
         writer.stop();
-        CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{30}); // not for ever
+        CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{30}); // stop has ended
         const auto arrived = static_cast<std::uint64_t>(std::ranges::count(pipe.take_what_is_there(), '\n'));
         CHECK(arrived + writer.dropped() == handed_over + lines_a_buffer);
     }
@@ -131,7 +132,7 @@ TEST_CASE("a full disk: everything is dropped and counted, nothing fails")
     CHECK(writer.dropped() == lines_a_buffer);
 }
 
-TEST_CASE("a pipe whose reader has gone is an error of the log, not the end of the process")
+TEST_CASE("a pipe whose reader has gone is an error of the log and does not end the process")
 {
     log_writer writer;
     {
@@ -149,7 +150,7 @@ TEST_CASE("a pipe whose reader has gone is an error of the log, not the end of t
     CHECK(writer.dropped() == 2);
 }
 
-TEST_CASE("reopen goes on under the same name after the file was moved away")
+TEST_CASE("reopen writes to the same name after the file was moved away")
 {
     temporary_folder folder;
     const auto path = folder.file("log");
@@ -166,7 +167,7 @@ TEST_CASE("reopen goes on under the same name after the file was moved away")
     CHECK(wait_for_lines(path, 1) == "after\n");
     CHECK(wait_for_lines(path + ".1", 1) == "before\n");
 
-    SUBCASE("and keeps the old file when the name cannot be opened")
+    SUBCASE("it keeps the old file when the name cannot be opened")
     {
         std::filesystem::rename(path, path + ".2");
         std::filesystem::create_directory(path);
@@ -177,7 +178,7 @@ TEST_CASE("reopen goes on under the same name after the file was moved away")
     }
 }
 
-TEST_CASE("a file that cannot be opened is said at once, and the former one is kept")
+TEST_CASE("a file that cannot be opened is an error at once, and the previous file is kept")
 {
     temporary_folder folder;
     log_writer writer;

@@ -10,7 +10,7 @@ using namespace headgate::tests;
 
 namespace {
 
-// A request that has its line has been counted.
+// A request is counted before its log line is written.
 void ask_and_wait(running_gateway& gateway, log_pipe& pipe, const std::string& request)
 {
     gateway.ask(request);
@@ -33,14 +33,14 @@ std::set<std::string> series_of(running_gateway& gateway)
 
 } // namespace
 
-TEST_CASE("the numbers are those of the requests made")
+TEST_CASE("the numbers match the requests")
 {
     log_pipe pipe;
     running_gateway gateway(echo_configuration("{ path: " + pipe.path() + " }"));
     for (int i = 0; i < 3; ++i)
         ask_and_wait(gateway, pipe, get("/open/x"));
     for (int i = 0; i < 5; ++i)
-        ask_and_wait(gateway, pipe, get("/limited/x")); // two pass
+        ask_and_wait(gateway, pipe, get("/limited/x")); // two are admitted
     ask_and_wait(gateway, pipe, get("/dead"));
     ask_and_wait(gateway, pipe, get("/nowhere"));
     ask_and_wait(gateway, pipe, "nonsense\r\n\r\n");
@@ -66,7 +66,7 @@ TEST_CASE("the numbers are those of the requests made")
     CHECK(shown("build_info{version=\"" HEADGATE_VERSION "\"}") == 1);
 }
 
-TEST_CASE("no client can make a series: labels are configured names only (O7)")
+TEST_CASE("no client can create a series: labels are configured names only")
 {
     log_pipe pipe;
     running_gateway gateway(echo_configuration("{ path: " + pipe.path() + " }"));
@@ -82,7 +82,7 @@ TEST_CASE("no client can make a series: labels are configured names only (O7)")
     CHECK(series_of(gateway) == before);
 }
 
-TEST_CASE("histogram: buckets grow to the count, which is the requests'")
+TEST_CASE("histogram: the last bucket equals the count, which equals the number of requests")
 {
     log_pipe pipe;
     running_gateway gateway(echo_configuration("{ path: " + pipe.path() + " }"));
@@ -103,11 +103,11 @@ TEST_CASE("histogram: buckets grow to the count, which is the requests'")
     CHECK(last == 10);
 }
 
-TEST_CASE("connections: open ones are active while they are answered, idle otherwise")
+TEST_CASE("connections: open ones are active while a request is answered, idle otherwise")
 {
     raw_upstream upstream([](raw_upstream& self, raw_connection& client) {
         self.read_request(client);
-        client.read_some(); // until the gateway leaves
+        client.read_some(); // until the gateway closes the connection
     });
     running_gateway gateway(running_gateway::in_front_of(upstream, "admin: { address: 127.0.0.1:0 }\n"));
     auto busy = gateway.connect();
@@ -121,7 +121,7 @@ TEST_CASE("connections: open ones are active while they are answered, idle other
     CHECK(metric_at_last(gateway, "headgate_requests_total{route=\"all\",class=\"none\"}", 1) == 1);
 }
 
-TEST_CASE("a reload keeps the counts of what stays, and forgets the routes that went")
+TEST_CASE("a reload keeps the counts of routes that stay, and drops those of removed routes")
 {
     log_pipe pipe;
     const auto log = "{ path: " + pipe.path() + " }";

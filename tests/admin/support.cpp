@@ -17,7 +17,7 @@ namespace headgate::tests {
 
 namespace {
 
-constexpr int patience_milliseconds = 30'000; // only a failure waits for it
+constexpr int patience_milliseconds = 30'000; // reached only by a failure
 
 } // namespace
 

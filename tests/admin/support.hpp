@@ -1,4 +1,4 @@
-// A log that tests can wait on, and the operators' view of a running gateway.
+// A log that tests can wait for, and the admin listener of a running gateway.
 #pragma once
 
 #include "tests/gateway/support.hpp"
@@ -8,7 +8,7 @@
 
 namespace headgate::tests {
 
-// A folder of its own that goes away with the test.
+// A temporary folder that is deleted after the test.
 class temporary_folder
 {
 public:
@@ -26,9 +26,9 @@ class log_pipe
 public:
     log_pipe();
     const std::string& path() const { return path_; }
-    std::string next_line();          // without its end; empty after the time limit
-    std::string take_what_is_there(); // and goes on without waiting
-    void shrink();                    // to the least the kernel allows
+    std::string next_line();          // without its line end; empty after the time limit
+    std::string take_what_is_there(); // does not wait
+    void shrink();                    // to the smallest size that the kernel allows
 
 private:
     temporary_folder folder_;
@@ -39,19 +39,19 @@ private:
     std::size_t used_ = 0; // of pending_
 };
 
-// The whole file once it holds as many lines; what there is after the time limit.
+// Waits until the file has this many lines; returns the file's content, also after the time limit.
 std::string wait_for_lines(const std::string& file, std::size_t lines);
 
-// An echo gateway: /open/* unlimited, /limited/* two requests a minute for each X-API-Key, a dead upstream under /dead.
+// An echo gateway: /open/* unlimited, /limited/* two requests per minute for each X-API-Key, a dead upstream under
+// /dead.
 std::string echo_configuration(const std::string& log = "", const std::string& more = "");
 
 config::gateway_config load_configuration(const std::string& yaml);
 
 std::string ask_admin(running_gateway& gateway, const std::string& path, const std::string& more_fields = "");
-// The value of one series of /metrics, written as there; -1 when it is not shown.
+// Returns the value of one series of /metrics; -1 when there is none.
 double metric(running_gateway& gateway, const std::string& series);
-// The same once it is `expected`: a request is counted after its answer, which the client may have read by then. What
-// it is after the time limit.
+// Waits until the value is `expected`, because a request is counted after its answer is sent. Returns the last value.
 double metric_at_last(running_gateway& gateway, const std::string& series, double expected);
 
 } // namespace headgate::tests

@@ -1,5 +1,5 @@
 // The heap allocations of a warm connection per request are few, whatever the request: every allocation of this process
-// is counted, but for those of the threads that play the clients and the upstream.
+// is counted, except in the threads of the test's clients and upstream.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ thread_local bool counts = true;
 extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* __libc_memalign(std::size_t alignment, std::size_t size);
 
-// In place of the C library's: operator new and Asio both end here.
+// Replace the C library's functions: operator new and Asio both end here.
 extern "C" void* malloc(std::size_t size)
 {
     if (counts)
@@ -83,7 +83,7 @@ struct row
 
 } // namespace
 
-TEST_CASE("gateway: a warm connection allocates a few times per request, answered, refused or broken off")
+TEST_CASE("gateway: a warm connection allocates a few times per request, answered, refused or cut")
 {
     counts = false;
     raw_upstream up(answer_requests);

@@ -1,5 +1,5 @@
-// How refusals and quotas are told, through a real listener: dialects, the operator's own words, the upstream's fields,
-// jitter and explanations (behaviours §5, L5, C13).
+// Refusals and quota fields, through a real listener: dialects, the operator's own bodies, the upstream's fields,
+// jitter and explanations (L5, C13).
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 
 const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-// Two requests an hour for all, then refusals. `answers` is the inside of the general ones, `route` more of the route.
+// Admits two requests per hour. `answers` are the lines of the general `answers`, `route` further lines of the route.
 std::string two_an_hour(const std::string& answers, const std::string& route = "", const std::string& more = "")
 {
     return "chains:\n  api:\n    store: local\n    rules:\n"
@@ -31,9 +31,9 @@ std::string refusal(const std::string& answers, const std::string& request = get
     running_gateway gateway(running_gateway::in_front_of(up.server(), two_an_hour(answers, route)));
     gateway.ask(get);
     gateway.ask(get);
-    const auto said = gateway.ask(request);
+    const auto result = gateway.ask(request);
     CHECK(up.requests().size() == 2);
-    return said;
+    return result;
 }
 
 std::string problem_of(const std::string& yaml)
@@ -85,16 +85,16 @@ TEST_CASE("answers: each dialect has its own fields, on answers and on refusals"
         recorder up;
         running_gateway gateway(running_gateway::in_front_of(up.server(), two_an_hour("dialect: " + row.dialect)));
         for (const unsigned status : {200u, 200u, 429u}) {
-            const auto said = gateway.ask(get);
-            CHECK(status_of(said) == status);
+            const auto result = gateway.ask(get);
+            CHECK(status_of(result) == status);
             std::size_t found = 0;
             for (const auto& name : all)
-                found += !field_of(said, name).empty();
+                found += !field_of(result, name).empty();
             CHECK(found == row.has.size());
             for (const auto& name : row.has)
-                CHECK(said.find("\r\n" + name + ": ") != std::string::npos);
-            CHECK(said.find("quiet") == std::string::npos);
-            CHECK((status == 429) == !field_of(said, "Retry-After").empty());
+                CHECK(result.find("\r\n" + name + ": ") != std::string::npos);
+            CHECK(result.find("quiet") == std::string::npos);
+            CHECK((status == 429) == !field_of(result, "Retry-After").empty());
         }
     }
 }
@@ -102,40 +102,40 @@ TEST_CASE("answers: each dialect has its own fields, on answers and on refusals"
 TEST_CASE("answers: an epoch reset is the time at which the window ends")
 {
     const auto before = std::time(nullptr);
-    const auto said = refusal("dialect: x-ratelimit, reset: epoch");
-    const auto reset = std::stoll(field_of(said, "X-RateLimit-Reset"));
+    const auto result = refusal("dialect: x-ratelimit, reset: epoch");
+    const auto reset = std::stoll(field_of(result, "X-RateLimit-Reset"));
     CHECK(reset > before);
     CHECK(reset <= std::time(nullptr) + 3600);
     CHECK(reset % 3600 == 0);
 }
 
-TEST_CASE("answers: L5, a refusal in the operator's words")
+TEST_CASE("answers: L5, a refusal with the operator's body")
 {
-    const auto said = refusal("status: 503, body: \"{rule}: {limit}, wait {wait} s\", headers: { X-Docs: /limits }");
-    CHECK(said.starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
-    const auto wait = field_of(said, "Retry-After");
+    const auto result = refusal("status: 503, body: \"{rule}: {limit}, wait {wait} s\", headers: { X-Docs: /limits }");
+    CHECK(result.starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
+    const auto wait = field_of(result, "Retry-After");
     CHECK(std::stoi(wait) >= 1);
-    CHECK(body_of(said) == "hourly: 2 per hour, wait " + wait + " s");
-    CHECK(field_of(said, "Content-Length") == std::to_string(body_of(said).size()));
-    CHECK(field_of(said, "Content-Type") == "text/plain; charset=utf-8");
-    CHECK(field_of(said, "Cache-Control") == "no-store");
-    CHECK(field_of(said, "X-Docs") == "/limits");
-    CHECK(field_of(said, "RateLimit") != "");
-    CHECK(count(said, "Date: ") == 1);
+    CHECK(body_of(result) == "hourly: 2 per hour, wait " + wait + " s");
+    CHECK(field_of(result, "Content-Length") == std::to_string(body_of(result).size()));
+    CHECK(field_of(result, "Content-Type") == "text/plain; charset=utf-8");
+    CHECK(field_of(result, "Cache-Control") == "no-store");
+    CHECK(field_of(result, "X-Docs") == "/limits");
+    CHECK(field_of(result, "RateLimit") != "");
+    CHECK(count(result, "Date: ") == 1);
 }
 
-TEST_CASE("answers: an operator's Cache-Control takes the place of ours, however it is spelt")
+TEST_CASE("answers: an operator's Cache-Control replaces ours, in any case")
 {
-    const auto said = refusal("headers: { cache-control: max-age=5 }");
-    CHECK(field_of(said, "Cache-Control") == "max-age=5");
-    CHECK(count(said, "ache-") == 1);
-    CHECK(field_of(said, "Content-Type") == "application/problem+json");
+    const auto result = refusal("headers: { cache-control: max-age=5 }");
+    CHECK(field_of(result, "Cache-Control") == "max-age=5");
+    CHECK(count(result, "ache-") == 1);
+    CHECK(field_of(result, "Content-Type") == "application/problem+json");
 }
 
-TEST_CASE("answers: L5, a refusal with a body of one's own leaves HEAD, HTTP/1.0 and the connection in step")
+TEST_CASE("answers: L5, a refusal with the operator's body is framed correctly for HEAD, HTTP/1.0 and keep-alive")
 {
     recorder up;
-    const std::string text(3000, 'x'); // larger than what is joined to a head
+    const std::string text(3000, 'x'); // larger than a body that is joined to a head
     running_gateway gateway(running_gateway::in_front_of(up.server(), two_an_hour("body: \"{rule}" + text + "\"")));
     auto client = gateway.connect();
     for (int i = 0; i < 2; ++i) {
@@ -157,7 +157,7 @@ TEST_CASE("answers: L5, a refusal with a body of one's own leaves HEAD, HTTP/1.0
     CHECK(up.requests().size() == 2);
 }
 
-TEST_CASE("answers: the body's type is said, or read off its file's name, and values are escaped for it")
+TEST_CASE("answers: the body's type is configured, or derived from its file's name, and values are escaped for it")
 {
     struct row
     {
@@ -173,9 +173,9 @@ TEST_CASE("answers: the body's type is said, or read off its file's name, and va
         CAPTURE(name);
         temporary_file file(name);
         file.write("<{rule}>\n");
-        const auto said = refusal("body_file: " + file.path() + more);
-        CHECK(field_of(said, "Content-Type") == type);
-        CHECK(body_of(said) == "<hourly>\n");
+        const auto result = refusal("body_file: " + file.path() + more);
+        CHECK(field_of(result, "Content-Type") == type);
+        CHECK(body_of(result) == "<hourly>\n");
     }
 }
 
@@ -183,13 +183,13 @@ TEST_CASE("answers: an empty file is an empty body")
 {
     temporary_file file("empty.txt");
     file.write("");
-    const auto said = refusal("body_file: " + file.path());
-    CHECK(status_of(said) == 429);
-    CHECK(field_of(said, "Content-Length") == "0");
-    CHECK(body_of(said) == "");
+    const auto result = refusal("body_file: " + file.path());
+    CHECK(status_of(result) == 429);
+    CHECK(field_of(result, "Content-Length") == "0");
+    CHECK(body_of(result) == "");
 }
 
-TEST_CASE("answers: O1, a body's file is read anew on reload, and one that cannot be read changes nothing")
+TEST_CASE("answers: O1, a body's file is read again on reload, and one that cannot be read changes nothing")
 {
     recorder up;
     temporary_file file("reload.txt");
@@ -214,7 +214,7 @@ TEST_CASE("answers: O1, a body's file is read anew on reload, and one that canno
     CHECK(eventually([&] { return body_of(gateway.ask(get)).size() == 64 * 1024; }));
 }
 
-TEST_CASE("answers: a route's own are laid over the general ones")
+TEST_CASE("answers: a route's own settings override the general ones")
 {
     recorder up;
     temporary_file file("general.html");
@@ -241,7 +241,7 @@ TEST_CASE("answers: a route's own are laid over the general ones")
     CHECK(field_of(rest, "RateLimit") != "");
 }
 
-TEST_CASE("answers: a header that would break a refusal, or a body that is not there, is refused with its place")
+TEST_CASE("answers: a header that would break a refusal, or a missing body file, is an error with its position")
 {
     raw_upstream up(always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
     const auto with = [&](const std::string& answers) {
@@ -262,9 +262,9 @@ TEST_CASE("answers: a header that would break a refusal, or a body that is not t
     CHECK(with("body_file: /").starts_with("test.yaml:12:14: answers.body_file: the body cannot be read: "));
 }
 
-TEST_CASE("answers: RateLimit fields of an upstream are dropped, sent instead of ours, or sent beside them")
+TEST_CASE("answers: RateLimit fields of an upstream are dropped, replace ours, or are sent with ours")
 {
-    const std::string told =
+    const std::string limit_fields =
         "HTTP/1.1 200 OK\r\nRateLimit: \"theirs\";r=1\r\nX-RateLimit-Limit: 7\r\nRetry-After: 9\r\n"
         "Content-Length: 2\r\n\r\nok";
     const std::string silent = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -273,11 +273,11 @@ TEST_CASE("answers: RateLimit fields of an upstream are dropped, sent instead of
         running_gateway gateway(running_gateway::in_front_of(up.server(), two_an_hour(answers, more)));
         return gateway.ask(get);
     };
-    const auto theirs = [](const std::string& said) {
-        return count(said, "RateLimit: \"theirs\";r=1\r\n") + count(said, "X-RateLimit-Limit: 7\r\n");
+    const auto theirs = [](const std::string& result) {
+        return count(result, "RateLimit: \"theirs\";r=1\r\n") + count(result, "X-RateLimit-Limit: 7\r\n");
     };
-    const auto ours = [](const std::string& said) {
-        return count(said, "RateLimit: \"hourly\"") + count(said, "RateLimit-Policy: \"hourly\"");
+    const auto ours = [](const std::string& result) {
+        return count(result, "RateLimit: \"hourly\"") + count(result, "RateLimit-Policy: \"hourly\"");
     };
     struct row
     {
@@ -291,18 +291,18 @@ TEST_CASE("answers: RateLimit fields of an upstream are dropped, sent instead of
                                             {"dialect: off", 2, 0, 0},
                                             {"dialect: off, upstream_headers: keep", 2, 0, 0}}) {
         CAPTURE(row.answers);
-        const auto said = relayed(told, row.answers);
-        CHECK(theirs(said) == row.theirs);
-        CHECK(ours(said) == row.ours);
-        CHECK(field_of(said, "Retry-After") == "9");
+        const auto result = relayed(limit_fields, row.answers);
+        CHECK(theirs(result) == row.theirs);
+        CHECK(ours(result) == row.ours);
+        CHECK(field_of(result, "Retry-After") == "9");
         CHECK(ours(relayed(silent, row.answers)) == row.ours_when_silent);
     }
-    recorder up(told); // a route without limits has nothing to say
+    recorder up(limit_fields); // a route without limits sends no fields
     running_gateway gateway(running_gateway::in_front_of(up.server()));
     CHECK(theirs(gateway.ask(get)) == 2);
 }
 
-TEST_CASE("answers: behaviours §5, jitter makes Retry-After longer, never shorter, and not always by as much")
+TEST_CASE("answers: jitter makes Retry-After longer, never shorter, by varying amounts")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(
@@ -313,24 +313,25 @@ TEST_CASE("answers: behaviours §5, jitter makes Retry-After longer, never short
     gateway.ask(get);
     std::set<long> seen;
     for (int i = 0; i < 200; ++i) {
-        const auto said = gateway.ask(get);
-        const auto after = field_of(said, "Retry-After"), rate = field_of(said, "RateLimit");
+        const auto result = gateway.ask(get);
+        const auto after = field_of(result, "Retry-After"), rate = field_of(result, "RateLimit");
         const auto exact = std::stol(rate.substr(rate.find(";t=") + 3));
         REQUIRE(std::stol(after) >= exact);
         REQUIRE(std::stol(after) <= exact + 20);
-        REQUIRE(body_of(said) == after);
+        REQUIRE(body_of(result) == after);
         seen.insert(std::stol(after) - exact);
     }
     CHECK(seen.size() > 5);
 }
 
-TEST_CASE("answers: whoever may ask is told what every rule said; nobody else is, and no upstream hears the question")
+TEST_CASE(
+    "answers: the explanation of every rule is sent to allowed clients only, and the request field is not forwarded")
 {
     const std::string ask = "GET / HTTP/1.1\r\nHost: a\r\nX-RateLimit-Explain: 1\r\n\r\n";
     const auto from = [](const std::string& address) {
         return "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: " + address + "\r\nx-ratelimit-explain: \r\n\r\n";
     };
-    SUBCASE("from the network")
+    SUBCASE("from the allowed network")
     {
         recorder up;
         running_gateway gateway(
@@ -341,27 +342,27 @@ TEST_CASE("answers: whoever may ask is told what every rule said; nobody else is
         CHECK(first.find(", rule=\"quiet\"; chain=\"api\"; algorithm=fixed_window; limit=1; remaining=0; "
                          "verdict=passed; reset_after=") != std::string::npos);
         CHECK(field_of(up.last(), "X-RateLimit-Explain") == "");
-        CHECK(field_of(gateway.ask(get), "X-RateLimit-Explain") == ""); // who does not ask is not told
+        CHECK(field_of(gateway.ask(get), "X-RateLimit-Explain") == ""); // no explanation without the request field
         const auto refused = gateway.ask(ask);
         CHECK(status_of(refused) == 429);
         const auto third = field_of(refused, "X-RateLimit-Explain");
         CHECK(third.starts_with(begin + "0; verdict=refused; retry_after="));
         CHECK(third.find("verdict=shadow_refused; retry_after=") != std::string::npos);
     }
-    SUBCASE("from another network, or when nobody may")
+    SUBCASE("from another network, or when no network is allowed")
     {
         for (const std::string answers : {"explain_networks: [ 10.0.0.0/8 ]", "status: 429"}) {
             CAPTURE(answers);
             recorder up;
             running_gateway gateway(running_gateway::in_front_of(up.server(), two_an_hour(answers)));
-            for (const auto& request : {ask, from("10.0.0.1")}) // a stranger's word for its address is not taken
+            for (const auto& request : {ask, from("10.0.0.1")}) // an untrusted peer's X-Forwarded-For has no effect
                 CHECK(field_of(gateway.ask(request), "X-RateLimit-Explain") == "");
             CHECK(field_of(up.last(), "X-RateLimit-Explain") == "");
             CHECK(up.last().find("xplain") == std::string::npos);
             CHECK(field_of(gateway.ask(ask), "X-RateLimit-Explain") == "");
         }
     }
-    SUBCASE("behind a proxy that is trusted, its client counts")
+    SUBCASE("behind a trusted proxy, the address of the proxy's client decides")
     {
         recorder up;
         running_gateway gateway(running_gateway::in_front_of(
@@ -369,14 +370,14 @@ TEST_CASE("answers: whoever may ask is told what every rule said; nobody else is
         CHECK(field_of(gateway.ask(from("10.0.0.1")), "X-RateLimit-Explain") != "");
         CHECK(field_of(gateway.ask(from("192.0.2.1")), "X-RateLimit-Explain") == "");
     }
-    SUBCASE("beside fields that the upstream's take the place of")
+    SUBCASE("together with fields that the upstream's replace")
     {
         recorder up("HTTP/1.1 200 OK\r\nRateLimit: \"theirs\";r=1\r\nContent-Length: 2\r\n\r\nok");
         running_gateway gateway(running_gateway::in_front_of(
             up.server(), two_an_hour("explain_networks: 127.0.0.1, upstream_headers: keep")));
-        const auto said = gateway.ask(ask);
-        CHECK(field_of(said, "X-RateLimit-Explain") != "");
-        CHECK(count(said, "RateLimit: ") == 1);
-        CHECK(field_of(said, "RateLimit") == "\"theirs\";r=1");
+        const auto result = gateway.ask(ask);
+        CHECK(field_of(result, "X-RateLimit-Explain") != "");
+        CHECK(count(result, "RateLimit: ") == 1);
+        CHECK(field_of(result, "RateLimit") == "\"theirs\";r=1");
     }
 }

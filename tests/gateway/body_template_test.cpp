@@ -1,4 +1,4 @@
-// An operator's own body of a refusal: where values go, and that none of them can break out of the body's language.
+// An operator's body of a refusal: values replace their placeholders, and are escaped for the body's media type.
 #include "gateway/answers/body_template.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ const body_template::values usual{.rule = "minute", .limit = "60 per minute", .w
 
 } // namespace
 
-TEST_CASE("body template: values stand where they are named, other braces stay")
+TEST_CASE("body template: values replace their placeholders, other braces stay")
 {
     const std::pair<std::string_view, std::string_view> rows[] = {
         {"", ""},
@@ -54,5 +54,6 @@ TEST_CASE("body template: values are escaped as the media type needs it")
         CAPTURE(type);
         CHECK(filled("{rule}", type, odd) == expected);
     }
-    CHECK(filled("<b title=\"{limit}\">", "text/html", odd) == "<b title=\"60\">"); // the operator's own text is theirs
+    CHECK(filled("<b title=\"{limit}\">", "text/html", odd) ==
+          "<b title=\"60\">"); // the operator's own text is not escaped
 }

@@ -1,4 +1,4 @@
-// Clients and upstreams that are slow, vanish or take nothing: hardening O2, O5 and the fault catalogue. Every test
+// Clients and upstreams that are slow, vanish or do not read: hardening O2, O3, O5 and the fault catalogue. Every test
 // ends with as many descriptors and open sessions as it began with.
 #include "gateway/http/message.hpp"
 #include "tests/gateway/support.hpp"
@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-const std::string short_pool = "    pool: { idle_timeout: 10ms }\n"; // idle connections are no leak, but they count
+const std::string short_pool =
+    "    pool: { idle_timeout: 10ms }\n"; // idle connections are no leak, but would be counted as one
 const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 std::size_t resident_bytes()
@@ -29,7 +30,7 @@ std::size_t resident_bytes()
     return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Nothing of the fault is left once the gateway has noticed it.
+// Waits until the gateway has released everything that the fault used.
 class leak_check
 {
 public:
@@ -53,19 +54,19 @@ TEST_CASE("faults: O5, a head that takes too long is 408, one byte at a time or 
     running_gateway gateway(
         running_gateway::in_front_of(up.server(), "", "    timeouts: { head: 100ms }\n", short_pool));
     const leak_check leaks;
-    SUBCASE("silence after a part")
+    SUBCASE("silence after a part of the head")
     {
         for (const std::string part :
              {"G", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r"}) {
             CAPTURE(part);
             auto client = gateway.connect();
             client.send(part);
-            const auto said = client.read_all();
-            CHECK(status_of(said) == 408);
+            const auto result = client.read_all();
+            CHECK(status_of(result) == 408);
             CHECK(client.was_closed());
         }
     }
-    SUBCASE("a byte whenever the gateway might have forgotten the time")
+    SUBCASE("a byte from time to time, which must not restart the timeout")
     {
         auto client = gateway.connect();
         std::atomic<bool> over{false};
@@ -77,22 +78,23 @@ TEST_CASE("faults: O5, a head that takes too long is 408, one byte at a time or 
             }
         });
         const auto began = std::chrono::steady_clock::now();
-        const auto said = client.read_all();
+        const auto result = client.read_all();
         const auto took = std::chrono::steady_clock::now() - began;
         over = true;
         slow.join();
-        CHECK(status_of(said) == 408);
+        CHECK(status_of(result) == 408);
         CHECK(took < 1s);
     }
-    SUBCASE("an empty line is no request: closed without a word")
+    SUBCASE("an empty line is no request: closed without an answer")
     {
         auto client = gateway.connect();
-        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok\r\n"); // as some clients do
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok\r\n"); // an extra empty line, as some
+                                                                                      // clients send it
         CHECK(status_of(client.read_response()) == 200);
         CHECK(client.read_all() == "");
         CHECK(client.was_closed());
     }
-    SUBCASE("the second request of a connection has its own time")
+    SUBCASE("the second request of a connection has its own timeout")
     {
         auto client = gateway.connect();
         client.send(get);
@@ -103,7 +105,7 @@ TEST_CASE("faults: O5, a head that takes too long is 408, one byte at a time or 
     leaks.expect_nothing_left();
 }
 
-TEST_CASE("faults: O5, a body that stops coming is 408 and the upstream's request is cut")
+TEST_CASE("faults: O5, a body that stalls is 408 and the upstream's request is cut")
 {
     recorder up;
     running_gateway gateway(
@@ -121,7 +123,7 @@ TEST_CASE("faults: O5, a body that stops coming is 408 and the upstream's reques
     leaks.expect_nothing_left();
 }
 
-TEST_CASE("faults: O5, a body that comes a byte at a time is 408 though each byte is in time")
+TEST_CASE("faults: O5, a body that comes byte by byte is 408 although each byte is in time")
 {
     raw_upstream up([](raw_upstream& self, raw_connection& client) {
         for (auto bytes = client.read_some(); !bytes.empty(); bytes = client.read_some())
@@ -142,11 +144,11 @@ TEST_CASE("faults: O5, a body that comes a byte at a time is 408 though each byt
                 arrived = eventually([&] { return over || up.received().size() > seen; });
             }
         });
-        const auto said = client.read_response();
+        const auto result = client.read_response();
         over = true;
         slow.join();
-        CHECK(status_of(said) == 408);
-        CHECK(said.find("\"code\":\"body_timeout\"") != std::string::npos);
+        CHECK(status_of(result) == 408);
+        CHECK(result.find("\"code\":\"body_timeout\"") != std::string::npos);
         up.wait_for_ended(1);
     }
     leaks.expect_nothing_left();
@@ -161,11 +163,11 @@ TEST_CASE("faults: O5, how slow a body may be")
     CHECK(is_too_slow(61s + 1us, 256, 60s, 256));
     CHECK(is_too_slow(61s, 255, 60s, 256));
     CHECK_FALSE(is_too_slow(3600s, 10'000'000, 60s, 256));
-    CHECK_FALSE(is_too_slow(24h, 0, 60s, 0)); // no rate is asked for
+    CHECK_FALSE(is_too_slow(24h, 0, 60s, 0)); // no minimum rate
     CHECK_FALSE(is_too_slow(24h, ~std::uint64_t{0}, 10ms, 1 << 20));
 }
 
-TEST_CASE("faults: O5, an idle connection is closed without a word")
+TEST_CASE("faults: O5, an idle connection is closed without an answer")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server(), "", "    timeouts: { idle: 100ms }\n"));
@@ -176,10 +178,10 @@ TEST_CASE("faults: O5, an idle connection is closed without a word")
     CHECK(client.was_closed());
 }
 
-TEST_CASE("faults: P6, a client that has not said a byte is idle, not late with its head")
+TEST_CASE("faults: a client that has not sent a byte is idle, not late with its head")
 {
     recorder up;
-    SUBCASE("the time for idleness counts")
+    SUBCASE("the idle timeout applies")
     {
         running_gateway gateway(
             running_gateway::in_front_of(up.server(), "", "    timeouts: { idle: 100ms, head: 1h }\n"));
@@ -187,14 +189,14 @@ TEST_CASE("faults: P6, a client that has not said a byte is idle, not late with 
         CHECK(silent.read_all() == "");
         CHECK(silent.was_closed());
     }
-    SUBCASE("the time for heads does not")
+    SUBCASE("the head timeout does not")
     {
         running_gateway gateway(
             running_gateway::in_front_of(up.server(), "", "    timeouts: { idle: 1h, head: 10ms }\n"));
         const auto before = open_descriptors();
         auto silent = gateway.connect();
-        REQUIRE(eventually([&] { return open_descriptors() == before + 2; })); // ours, and then the accepted one
-        auto other = gateway.connect(); // answered after more than a tick: deadlines of 10 ms have been looked at
+        REQUIRE(eventually([&] { return open_descriptors() == before + 2; })); // the client's, and the accepted one
+        auto other = gateway.connect(); // answered after more than a tick: deadlines of 10 ms have been checked
         for (const auto end = std::chrono::steady_clock::now() + 300ms; std::chrono::steady_clock::now() < end;) {
             other.send(get);
             REQUIRE(status_of(other.read_response()) == 200);
@@ -202,7 +204,7 @@ TEST_CASE("faults: P6, a client that has not said a byte is idle, not late with 
         silent.send(get);
         CHECK(status_of(silent.read_response()) == 200);
     }
-    SUBCASE("a drain lets it go")
+    SUBCASE("a drain closes it")
     {
         running_gateway gateway(
             running_gateway::in_front_of(up.server(), "", "    timeouts: { idle: 1h, head: 1h }\n"));
@@ -215,7 +217,7 @@ TEST_CASE("faults: P6, a client that has not said a byte is idle, not late with 
     }
 }
 
-TEST_CASE("faults: clients that hold no buffers between requests lose no byte")
+TEST_CASE("faults: no byte is lost when a client's buffers are released between requests")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server()));
@@ -230,20 +232,21 @@ TEST_CASE("faults: clients that hold no buffers between requests lose no byte")
     CHECK(status_of(waiting.read_response()) == 200);
 }
 
-TEST_CASE("faults: O3, out of descriptors new clients are let go or wait, the others are served, and it passes")
+TEST_CASE(
+    "faults: O3, out of descriptors new clients are closed or wait, other clients are served, and the gateway recovers")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server()));
     auto known = gateway.connect();
     known.send(get);
     CHECK(status_of(known.read_response()) == 200);
-    std::vector<file_descriptor> late; // made before there are none left
+    std::vector<file_descriptor> late; // created while descriptors are left
     for (int i = 0; i < 3; ++i)
         late.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     rlimit usual{};
     ::getrlimit(RLIMIT_NOFILE, &usual);
     rlimit none = usual;
-    none.rlim_cur = static_cast<rlim_t>(file_descriptor(::dup(0)).get()); // the lowest one that is free
+    none.rlim_cur = static_cast<rlim_t>(file_descriptor(::dup(0)).get()); // the lowest free one
     ::setrlimit(RLIMIT_NOFILE, &none);
 
     sockaddr_in address{};
@@ -264,7 +267,7 @@ TEST_CASE("faults: O3, out of descriptors new clients are let go or wait, the ot
     CHECK(status_of(gateway.ask(get)) == 200);
 }
 
-TEST_CASE("faults: many clients that wait to be accepted do not keep others waiting for the last of them")
+TEST_CASE("faults: many clients that wait to be accepted do not delay a client of another listener")
 {
     std::vector<raw_connection> many(100);
     raw_connection other;
@@ -282,7 +285,7 @@ TEST_CASE("faults: many clients that wait to be accepted do not keep others wait
                                 other.send(get);
                                 CHECK(eventually([&] { return other.has_arrived(); }));
                             });
-    // The limit tells who came first: ten pass.
+    // The limit shows the order: the first ten are admitted.
     CHECK(status_of(other.read_response()) == 200);
     std::size_t passed = 0;
     for (auto& each : many)
@@ -290,7 +293,7 @@ TEST_CASE("faults: many clients that wait to be accepted do not keep others wait
     CHECK(passed == 9);
 }
 
-TEST_CASE("faults: O5, a client that takes nothing is let go, and its upstream with it")
+TEST_CASE("faults: O5, a client that does not read is closed, and its upstream connection with it")
 {
     std::atomic<bool> cut{false};
     raw_upstream up([&](raw_upstream& self, raw_connection& client) {
@@ -332,7 +335,7 @@ TEST_CASE("faults: 100 MB to a client that does not read stay with the upstream"
     client.shrink_buffers();
     client.send(get);
     client.read_until("\r\n\r\n");
-    // Until the upstream can send no more: twice the same number a while apart.
+    // Until the upstream can send no more: the same number twice, with a pause in between.
     std::size_t last = 1;
     CHECK(eventually([&] {
         const auto now = sent.load();
@@ -341,7 +344,7 @@ TEST_CASE("faults: 100 MB to a client that does not read stay with the upstream"
         std::this_thread::sleep_for(50ms);
         return settled;
     }));
-    CHECK(sent < 30'000'000); // the kernel's buffers, not ours
+    CHECK(sent < 30'000'000); // in the kernel's buffers, not in the gateway
     CHECK(resident_bytes() < before + 8'000'000);
     client.reset();
     up.wait_for_ended(1);
@@ -369,8 +372,8 @@ TEST_CASE("faults: an upload to an upstream that does not read stays with the cl
             for (int i = 0; i < 1000 && !go_on; ++i)
                 client.send(piece);
         });
-        const auto said = client.read_response();
-        CHECK((status_of(said) == 504 || status_of(said) == 502));
+        const auto result = client.read_response();
+        CHECK((status_of(result) == 504 || status_of(result) == 502));
         CHECK(resident_bytes() < before + 8'000'000);
         go_on = true;
         client.read_all();
@@ -387,7 +390,7 @@ TEST_CASE("faults: a client that vanishes takes its upstream request with it")
         if (request.starts_with("GET /stream")) {
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nhalf");
         }
-        CHECK(client.read_all() == ""); // no answer to give; the gateway's end is what is waited for
+        CHECK(client.read_all() == ""); // no answer; waits until the gateway closes the connection
         CHECK(client.was_closed());
     });
     running_gateway gateway(running_gateway::in_front_of(up));
@@ -508,7 +511,7 @@ TEST_CASE("faults: O2, stopping does not wait for an upstream that hangs")
     auto first = gateway->connect();
     first.send(get);
     up.wait_for_received(1);
-    auto second = gateway->connect(); // waits for its turn
+    auto second = gateway->connect(); // waits in the queue
     second.send(get);
     auto uploading = gateway->connect();
     uploading.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe");
@@ -520,7 +523,7 @@ TEST_CASE("faults: O2, stopping does not wait for an upstream that hangs")
     over = true;
 }
 
-TEST_CASE("faults: O2, a drain finishes what runs, closes what is idle, and says so")
+TEST_CASE("faults: O2, a drain finishes requests in flight, closes idle connections, and answers Connection: close")
 {
     std::mutex gate;
     gate.lock();
@@ -542,8 +545,8 @@ TEST_CASE("faults: O2, a drain finishes what runs, closes what is idle, and says
     CHECK(idle.read_all() == "");
     CHECK(idle.was_closed());
     gate.unlock();
-    const auto said = busy.read_all();
-    CHECK(status_of(said) == 200);
-    CHECK(field_of(said, "Connection") == "close");
+    const auto result = busy.read_all();
+    CHECK(status_of(result) == 200);
+    CHECK(field_of(result, "Connection") == "close");
     CHECK(busy.was_closed());
 }

@@ -38,7 +38,7 @@ TEST_CASE("forward: bodies pass in every framing")
         CHECK(status_of(gateway.ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")) == 200);
         CHECK(body_of(up.received()) == "body");
     }
-    SUBCASE("a POST in chunks is chunked anew")
+    SUBCASE("a chunked POST is chunked again")
     {
         raw_upstream up(always(hello));
         running_gateway gateway(running_gateway::in_front_of(up));
@@ -64,7 +64,7 @@ TEST_CASE("forward: bodies pass in every framing")
         sender.join();
         CHECK(body_of(response) == large);
     }
-    SUBCASE("an answer until the connection closes becomes chunks")
+    SUBCASE("an answer that ends with its connection is sent in chunks")
     {
         raw_upstream up([](raw_upstream& self, raw_connection& client) {
             self.read_request(client);
@@ -88,7 +88,7 @@ TEST_CASE("forward: bodies pass in every framing")
     }
 }
 
-TEST_CASE("forward: D2, an upstream that refuses, closes or hangs has a status each")
+TEST_CASE("forward: D2, an upstream that refuses, closes or hangs has a distinct status")
 {
     SUBCASE("refuses: 502")
     {
@@ -121,14 +121,14 @@ TEST_CASE("forward: D2, an upstream that refuses, closes or hangs has a status e
     }
 }
 
-TEST_CASE("forward: C10, a GET on a connection that went stale is tried once more, a POST is not")
+TEST_CASE("forward: C10, a GET on a stale connection is tried once more, a POST is not")
 {
     std::atomic<int> served{0};
     raw_upstream up([&](raw_upstream& self, raw_connection& client) {
         if (self.read_request(client).empty())
             return;
         client.send(hello);
-        if (++served == 1) { // the second request on this connection is read and never answered
+        if (++served == 1) { // the second request on this connection is read and not answered
             self.read_request(client);
             return;
         }
@@ -146,7 +146,7 @@ TEST_CASE("forward: C10, a GET on a connection that went stale is tried once mor
     CHECK(up.connections() == 2);
 }
 
-TEST_CASE("forward: concurrency limits count requests in flight and release them on every way out")
+TEST_CASE("forward: concurrency limits count requests in flight and release them however they end")
 {
     std::mutex gate;
     gate.lock();

@@ -1,5 +1,5 @@
-// Request framing through a real listener: hardening A1-A16. Malformed rows go out in one segment and byte by byte, a
-// good request behind each, against an upstream that records every byte.
+// Request framing through a real listener: hardening A1-A16. Malformed requests are sent in one segment and byte by
+// byte, each followed by a valid request, with an upstream that records every byte.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ std::string post(const std::string& fields, const std::string& body = "hello")
 
 std::string chunks(const std::string& body) { return post("Transfer-Encoding: chunked\r\n", body); }
 
-// One good request; what the upstream received for it, in one segment and byte by byte alike (A16).
+// Sends one valid request, in one segment and byte by byte (A16), and returns what the upstream received.
 std::string forwarded(const std::string& request)
 {
     std::vector<std::string> seen;
@@ -69,8 +69,8 @@ TEST_CASE("framing: A3, a chunked body over the limit is 413 and the upstream ne
     running_gateway gateway(running_gateway::in_front_of(up.server(), "", "    limits: { body: 1KiB }\n"));
     auto client = gateway.connect();
     client.send(chunks("400\r\n" + std::string(0x400, 'x') + "\r\n1\r\ny\r\n0\r\n\r\n"));
-    const auto said = client.read_all();
-    CHECK(status_of(said) == 413);
+    const auto result = client.read_all();
+    CHECK(status_of(result) == 413);
     CHECK(client.was_closed());
     up.wait_until_closed();
     CHECK(up.requests().empty());
@@ -202,9 +202,9 @@ TEST_CASE("framing: A13, a body that ends early is never completed and its conne
             auto client = gateway.connect();
             client.send(request);
             client.finish_sending();
-            const auto said = client.read_all();
+            const auto result = client.read_all();
             CHECK(client.was_closed());
-            CHECK(status_of(said) != 200);
+            CHECK(status_of(result) != 200);
         }
         up.wait_until_closed();
         CHECK(up.requests().empty());
@@ -225,11 +225,11 @@ TEST_CASE("framing: A14, bytes after the last request of a connection are discar
         running_gateway gateway(running_gateway::in_front_of(up.server()));
         auto client = gateway.connect();
         client.send(request + rest);
-        const auto said = client.read_all();
+        const auto result = client.read_all();
         CHECK(client.was_closed());
         CHECK_FALSE(client.was_reset());
-        CHECK(status_of(said) == 200);
-        CHECK(count(said, "\r\nDate: ") == 1);
+        CHECK(status_of(result) == 200);
+        CHECK(count(result, "\r\nDate: ") == 1);
         CHECK(up.requests().size() == 1);
     }
 }
@@ -239,13 +239,13 @@ TEST_CASE("framing: A15, an answer to a malformed request ends the connection ev
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server()));
     auto client = gateway.connect();
-    // HEAD first: nothing of a request may be left over for the answer to the next one.
+    // HEAD first: no state of a request may affect the answer to the next one.
     client.send("HEAD /1 HTTP/1.1\r\nHost: a\r\n\r\n");
     CHECK(status_of(client.read_response(false)) == 200);
     client.send("G@T /2 HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n");
-    const auto said = client.read_all();
-    CHECK(status_of(said) == 400);
-    CHECK(body_of(said).size() == std::stoul("0" + field_of(said, "Content-Length")));
+    const auto result = client.read_all();
+    CHECK(status_of(result) == 400);
+    CHECK(body_of(result).size() == std::stoul("0" + field_of(result, "Content-Length")));
     CHECK(client.was_closed());
     CHECK(up.requests().size() == 1);
 }

@@ -1,5 +1,5 @@
-// Bodies of many tiny chunks: what has come together leaves together. The C library's send and sendmsg are replaced, so
-// that the calls towards one port can be counted: the kernel joins segments again before they can be seen.
+// Bodies of many tiny chunks: chunks that were read together are sent together. The C library's send and sendmsg are
+// replaced to count the calls for one port, because the kernel joins segments before a receiver can see them.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ using namespace headgate::tests;
 namespace {
 
 constexpr std::size_t chunks = 2000;
-constexpr std::size_t few = chunks / 20; // several reads may be needed, one send a chunk is far more
+constexpr std::size_t few = chunks / 20; // several reads may be needed; one send per chunk would be far more
 
 std::string tiny_chunks()
 {
@@ -36,7 +36,7 @@ void count_send(int fd)
         ++sends;
 }
 
-// Counts what is sent to `port` in this process while it lives.
+// Counts the sends of this process to `port` during its lifetime.
 class sends_to
 {
 public:
@@ -59,7 +59,7 @@ std::uint16_t own_port(const raw_connection& of)
 
 } // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" ssize_t send(int fd, const void* bytes, std::size_t size, int flags)
 {
     static const auto real = reinterpret_cast<decltype(&::send)>(::dlsym(RTLD_NEXT, "send"));
@@ -83,7 +83,7 @@ TEST_CASE("gather: an upload of tiny chunks is not sent chunk by chunk")
     running_gateway gateway(running_gateway::in_front_of(up));
     auto client = gateway.connect();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-    up.wait_for_received(1); // so that the body comes behind the head, in the upload's own window
+    up.wait_for_received(1); // so that the body comes after the head and is forwarded as an upload
     const sends_to upstream(up.port());
     client.send(tiny_chunks());
     CHECK(status_of(client.read_response()) == 200);
@@ -108,7 +108,7 @@ TEST_CASE("gather: an answer of tiny chunks is not sent chunk by chunk")
     CHECK(us.seen() < few);
 }
 
-TEST_CASE("gather: a bad chunk among good ones that came together still cuts the request")
+TEST_CASE("gather: a bad chunk among good ones of the same read still cuts the request")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server()));

@@ -20,7 +20,7 @@ std::vector<malformed> each(const std::string& number, unsigned status, const st
     return rows;
 }
 
-// Sends one good request; what the upstream got.
+// Sends one valid request and returns what the upstream received.
 std::string forwarded(const std::string& request)
 {
     recorder up;
@@ -183,7 +183,7 @@ TEST_CASE("head: B30, request line, head and number of fields are limited")
     CHECK(forwarded(get("X: " + std::string(60'000, 'x') + "\r\n")).size() > 60'000);
 }
 
-TEST_CASE("head: B31, CONNECT and TRACE are 405 and nothing behind them is a request")
+TEST_CASE("head: B31, CONNECT and TRACE are 405 and no bytes after them are a request")
 {
     for (const std::string request :
          {"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", "CONNECT / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -195,23 +195,23 @@ TEST_CASE("head: B31, CONNECT and TRACE are 405 and nothing behind them is a req
             recorder up;
             running_gateway gateway(running_gateway::in_front_of(up.server()));
             auto client = gateway.connect();
-            if (warm) { // nothing of an earlier request may decide over this one
+            if (warm) { // no state of an earlier request may affect this one
                 client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
                 CHECK(status_of(client.read_response()) == 200);
             }
             client.send(request + "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n");
-            const auto said = client.read_all();
-            CHECK(status_of(said) == 405);
-            CHECK(field_of(said, "Allow").find("GET") != std::string::npos);
-            CHECK(field_of(said, "Connection") == "close");
+            const auto result = client.read_all();
+            CHECK(status_of(result) == 405);
+            CHECK(field_of(result, "Allow").find("GET") != std::string::npos);
+            CHECK(field_of(result, "Connection") == "close");
             CHECK(client.was_closed());
-            CHECK(count(said, "\r\nDate: ") == 1);
+            CHECK(count(result, "\r\nDate: ") == 1);
             CHECK(up.requests().size() == (warm ? 1 : 0));
         }
     }
 }
 
-TEST_CASE("head: B31, Max-Forwards 0 on OPTIONS is answered here, else it goes down by one")
+TEST_CASE("head: B31, OPTIONS with Max-Forwards 0 is answered by the gateway, otherwise the value is decremented")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server()));
@@ -222,7 +222,7 @@ TEST_CASE("head: B31, Max-Forwards 0 on OPTIONS is answered here, else it goes d
     client.send("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 10\r\n\r\n");
     CHECK(status_of(client.read_response()) == 200);
     CHECK(field_of(up.last(), "Max-Forwards") == "9");
-    client.send("GET / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n"); // only OPTIONS and TRACE know it
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n"); // it is defined for OPTIONS and TRACE only
     CHECK(status_of(client.read_response()) == 200);
     CHECK(field_of(up.last(), "Max-Forwards") == "0");
     check_refused(each("B31", 400,

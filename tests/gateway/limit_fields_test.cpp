@@ -1,4 +1,4 @@
-// What is told of quotas, byte by byte, without a gateway around it (behaviours §5).
+// The quota fields of answers, compared byte by byte, without a gateway.
 #include "gateway/answers/explain.hpp"
 #include "gateway/answers/limit_fields.hpp"
 #include "gateway/answers/limit_outcome.hpp"
@@ -17,10 +17,10 @@ using limiter::never;
 
 namespace {
 
-struct asked
+struct rule_decision
 {
     limiter::rule rule;
-    limiter::decision said;
+    limiter::decision decided;
     config::cost_unit unit = config::cost_unit::requests;
 };
 
@@ -51,11 +51,12 @@ limiter::decision refused(std::uint64_t limit, std::uint64_t remaining, limiter:
     return {.admitted = false, .limit = limit, .remaining = remaining, .retry_after = wait, .reset_after = 60s};
 }
 
-// An outcome with the rules it points to. With `written_out`, as a configuration has made them ready.
+// An outcome with the rules that it points to. With `written_out`, the rules have prepared texts, as in a
+// configuration.
 class outcome
 {
 public:
-    explicit outcome(const std::vector<asked>& all, bool written_out = true)
+    explicit outcome(const std::vector<rule_decision>& all, bool written_out = true)
     {
         for (const auto& one : all) {
             const auto& kept = rules_.emplace_back(one.rule);
@@ -70,8 +71,8 @@ public:
             text_of_rule.limit_words = std::to_string(kept.count) + " in words";
             limit.rules[limit.count] = &kept;
             limit.texts[limit.count] = written_out ? &text_of_rule : nullptr;
-            limit.decisions[limit.count++] = one.said;
-            limit.refused = limit.refused || (!one.said.admitted && !kept.shadow);
+            limit.decisions[limit.count++] = one.decided;
+            limit.refused = limit.refused || (!one.decided.admitted && !kept.shadow);
         }
     }
     outcome(const outcome&) = delete;
@@ -113,13 +114,13 @@ const auto day = rule("day", 10000, 24h, algorithm::fixed_window);
 struct row
 {
     std::string what;
-    std::vector<asked> rules;
+    std::vector<rule_decision> rules;
     std::string ietf, triple, x, envoy;
 };
 
 } // namespace
 
-TEST_CASE("limit fields: behaviours §5, what each dialect says, to the byte")
+TEST_CASE("limit fields: the fields of each dialect, byte by byte")
 {
     const std::vector<row> rows = {
         {"the rule with the least left is the one of the triples",
@@ -148,7 +149,7 @@ TEST_CASE("limit fields: behaviours §5, what each dialect says, to the byte")
          "X-RateLimit-Limit: 9\r\nX-RateLimit-Remaining: 2\r\nX-RateLimit-Reset: 12\r\n",
          "x-ratelimit-limit: 9, 10000;w=86400;name=\"day\", 60;w=60;name=\"minute\", 9;w=3600;name=\"hour\"\r\n"
          "x-ratelimit-remaining: 2\r\nx-ratelimit-reset: 12\r\n"},
-        {"when no wait helps, none is told",
+        {"when no wait helps, none is shown",
          {{minute, refused(60, 60, never)}, {day, refused(10000, 1, 5s)}},
          "RateLimit-Policy: \"minute\";q=60;w=60, \"day\";q=10000;w=86400\r\nRateLimit: \"minute\";r=60, "
          "\"day\";r=1;t=5\r\n",
@@ -174,7 +175,7 @@ TEST_CASE("limit fields: behaviours §5, what each dialect says, to the byte")
          "X-RateLimit-Limit: 10\r\nX-RateLimit-Remaining: 9\r\nX-RateLimit-Reset: 0\r\n",
          "x-ratelimit-limit: 10, 1048576;w=3600;name=\"upload\", 5000;w=60;name=\"llm\"\r\n"
          "x-ratelimit-remaining: 9\r\nx-ratelimit-reset: 0\r\n"},
-        {"a window below a second is told as one",
+        {"a window below a second is shown as one",
          {{rule("fast", 5, 100ms), passed(5, 4, 20ms)}},
          "RateLimit-Policy: \"fast\";q=5;w=1\r\nRateLimit: \"fast\";r=4;t=1\r\n",
          "RateLimit-Limit: 5, 5;w=1\r\nRateLimit-Remaining: 4\r\nRateLimit-Reset: 1\r\n",
@@ -194,8 +195,8 @@ TEST_CASE("limit fields: behaviours §5, what each dialect says, to the byte")
 
 TEST_CASE("limit fields: an epoch reset is a time of day in whole seconds, rounded up")
 {
-    const auto epoch = [](const limiter::decision& said) {
-        return outcome({{minute, said}}).fields(answer_dialect::x_ratelimit, config::reset_form::epoch);
+    const auto epoch = [](const limiter::decision& decided) {
+        return outcome({{minute, decided}}).fields(answer_dialect::x_ratelimit, config::reset_form::epoch);
     };
     const std::string quota = "X-RateLimit-Limit: 60\r\nX-RateLimit-Remaining: 0\r\n";
     CHECK(epoch(passed(60, 0, 10s)) == quota + "X-RateLimit-Reset: 1700000011\r\n");
@@ -203,9 +204,9 @@ TEST_CASE("limit fields: an epoch reset is a time of day in whole seconds, round
     CHECK(epoch(refused(60, 0, never)) == quota);
 }
 
-TEST_CASE("limit fields: a rule that a reload has just changed is told as it is, not as it was written out")
+TEST_CASE("limit fields: a rule that a reload has just changed is shown with its new values")
 {
-    const std::vector<asked> rules = {{minute, passed(60, 12, 48s)}, {day, refused(10000, 0, 7s)}};
+    const std::vector<rule_decision> rules = {{minute, passed(60, 12, 48s)}, {day, refused(10000, 0, 7s)}};
     const outcome written(rules), unknown(rules, false);
     CHECK(unknown.fields(answer_dialect::ietf) == written.fields(answer_dialect::ietf));
 
@@ -228,7 +229,7 @@ TEST_CASE("limit fields: a key that an operator has blocked has nothing left unt
           "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=12;t=48\r\n");
 }
 
-TEST_CASE("limit fields: behaviours §5, Retry-After is whole seconds, rounded up, at least one")
+TEST_CASE("limit fields: Retry-After is whole seconds, rounded up, at least one")
 {
     CHECK(retry_after_seconds(0us) == 1);
     CHECK(retry_after_seconds(1us) == 1);
@@ -236,7 +237,7 @@ TEST_CASE("limit fields: behaviours §5, Retry-After is whole seconds, rounded u
     CHECK(retry_after_seconds(1s + 1us) == 2);
 }
 
-TEST_CASE("explain: every rule consulted, shadow rules too, with what it said")
+TEST_CASE("explain: every evaluated rule, shadow rules included, with its decision")
 {
     const outcome o({{minute, passed(60, 12, 48s)},
                      {shadow(day), refused(10000, 0, 1234567us)},
@@ -254,7 +255,7 @@ TEST_CASE("explain: every rule consulted, shadow rules too, with what it said")
     CHECK(outcome({}).explanation() == "");
 }
 
-TEST_CASE("refusal body: behaviours §5, problem+json names the rules that refused, not those that passed or only watch")
+TEST_CASE("refusal body: problem+json names the rules that refused, not those that admitted and not shadow rules")
 {
     const outcome o({{minute, refused(60, 0, 1s)}, {shadow(day), refused(10000, 0, 9s)}, {day, passed(10000, 1, 1s)}});
     CHECK(
@@ -264,14 +265,14 @@ TEST_CASE("refusal body: behaviours §5, problem+json names the rules that refus
         "\n");
 }
 
-TEST_CASE("refusal body: a template names the rule with the longest wait; what is not known is a dash")
+TEST_CASE("refusal body: a template names the rule with the longest wait; an unknown value is a dash")
 {
     const config::answers_config own{.body = "x", .body_template = "{rule}|{limit}|{wait}"};
     CHECK(outcome({{minute, refused(60, 0, 1s)}, {day, refused(10000, 0, 9s)}}).body(own, 9) == "day|10000 in words|9");
     CHECK(outcome({{minute, refused(60, 0, 5s)}, {day, refused(10000, 0, 5s)}}).body(own, 5) == "minute|60 in words|5");
     CHECK(outcome({{minute, refused(60, 0, never)}, {day, refused(10000, 0, 9s)}}).body(own, {}) ==
           "minute|60 in words|-");
-    CHECK(outcome({{minute, refused(60, 0, 5s)}}, false).body(own, 5) == "minute|60|5"); // a reload has just brought it
+    CHECK(outcome({{minute, refused(60, 0, 5s)}}, false).body(own, 5) == "minute|60|5"); // a reload has just added it
 }
 
 TEST_CASE("refusal body: an operator's block violates no rule and says so")

@@ -1,4 +1,4 @@
-// Limits on requests through the real gateway: who is asking, what it costs, what became of it.
+// Limits on requests through the real gateway: keys, plans, costs, outcomes.
 #include "tests/admin/support.hpp"
 
 #include <doctest/doctest.h>
@@ -8,7 +8,8 @@ using namespace headgate::tests;
 
 namespace {
 
-// Everything to `up`, under one chain of `rules`; `more` stands at the top of the file.
+// Returns a configuration that forwards everything to `up`, with one chain of `rules`; `more` are further top-level
+// lines.
 std::string limited(const raw_upstream& up, const std::string& rules, const std::string& more = "",
                     const std::string& route = "")
 {
@@ -29,7 +30,7 @@ unsigned ask(const running_gateway& gateway, const std::string& text)
     return status_of(client.read_response(!text.starts_with("HEAD")));
 }
 
-// How many of `n` requests are answered 200; the others must be 429.
+// Returns how many of `n` requests are answered 200; the others must be 429.
 int pass(const running_gateway& gateway, int n, const std::string& text)
 {
     int passed = 0;
@@ -51,11 +52,11 @@ const std::string by_hour = "algorithm: fixed_window, align: first, limit: ";
 TEST_CASE("keys: the first source that is present, each kind apart from the others (K6, K9)")
 {
     recorder up(ok);
-    running_gateway gateway(limited(up.server(), "      - { name: one, key: who, " + by_hour + "1/hour }\n",
+    running_gateway gateway(limited(up.server(), "      - { name: one, key: caller, " + by_hour + "1/hour }\n",
                                     "keys:\n  inner: [ { cookie: session }, { query: api_key } ]\n"
-                                    "  who: [ { header: X-API-Key }, { header: X-Other }, inner, client_ip ]\n"));
+                                    "  caller: [ { header: X-API-Key }, { header: X-Other }, inner, client_ip ]\n"));
     const std::string cookie = "Cookie: a=1; session=same\r\n";
-    // Five identities that read alike, and one counter each.
+    // Five identities with similar texts, each with its own counter.
     for (const auto& text : {request("/", "X-API-Key: same\r\n"), request("/", "X-Other: same\r\n"),
                              request("/", cookie), request("/?api_key=same"), request("/")}) {
         CAPTURE(text);
@@ -66,7 +67,7 @@ TEST_CASE("keys: the first source that is present, each kind apart from the othe
     CHECK(ask(gateway, request("/", "x-api-key: same\r\n")) == 429);
     CHECK(ask(gateway, request("/?b=2&api%5Fkey=s%61me")) == 429);
     CHECK(ask(gateway, request("/", "Cookie: session=same\r\nCookie: z=1\r\n")) == 429);
-    // Others stay others: case of the value, a separator in it, bytes that only look alike.
+    // Other identities: case of the value, a separator in it, bytes that look similar.
     CHECK(ask(gateway, request("/", "X-API-Key: Same\r\n")) == 200);
     CHECK(ask(gateway, request("/", "X-API-Key: same,h=same\r\n")) == 200);
     CHECK(ask(gateway, request("/?api_key=s%D0%B0me")) == 200); // a Cyrillic a
@@ -76,8 +77,8 @@ TEST_CASE("keys: the first source that is present, each kind apart from the othe
 TEST_CASE("keys: repeated, empty, too long or with control bytes is 400, never the first one (K6)")
 {
     recorder up(ok);
-    running_gateway gateway(limited(up.server(), "      - { name: one, key: who, " + by_hour + "100/hour }\n",
-                                    "keys:\n  who: [ { header: X-API-Key }, { cookie: s }, { query: k } ]\n"));
+    running_gateway gateway(limited(up.server(), "      - { name: one, key: caller, " + by_hour + "100/hour }\n",
+                                    "keys:\n  caller: [ { header: X-API-Key }, { cookie: s }, { query: k } ]\n"));
     const std::vector<std::string> bad{
         request("/", "X-API-Key: a\r\nX-API-Key: a\r\n"),
         request("/", "X-API-Key: a\r\nx-api-key: b\r\n"),
@@ -117,18 +118,19 @@ TEST_CASE("keys: a path parameter counts by its one spelling (K4, K5)")
     CHECK(ask(gateway, request("/t/Acme/x")) == 200);
 }
 
-TEST_CASE("missing: anonymous shares one counter, refuse is 401 and says so, skip counts nothing")
+TEST_CASE("missing: anonymous shares one counter, refuse is 401 missing_key, skip counts nothing")
 {
     recorder up(ok);
     const auto with = [&](const std::string& missing) {
-        return limited(up.server(), "      - { name: one, key: who, " + by_hour + "1/hour }\n",
-                       "keys:\n  who: { sources: [ { header: X-API-Key } ], missing: " + missing + " }\n");
+        return limited(up.server(), "      - { name: one, key: caller, " + by_hour + "1/hour }\n",
+                       "keys:\n  caller: { sources: [ { header: X-API-Key } ], missing: " + missing + " }\n");
     };
     SUBCASE("anonymous")
     {
         running_gateway gateway(with("anonymous"));
         CHECK(pass(gateway, 3, request("/")) == 1);
-        CHECK(ask(gateway, request("/", "X-API-Key: anonymous\r\n")) == 200); // nobody is called that by chance
+        CHECK(ask(gateway, request("/", "X-API-Key: anonymous\r\n")) ==
+              200); // a client with this name has another counter
     }
     SUBCASE("refuse")
     {
@@ -145,7 +147,7 @@ TEST_CASE("missing: anonymous shares one counter, refuse is 401 and says so, ski
     }
 }
 
-TEST_CASE("API keys of a table: the user's counter and plan; a key that nobody has makes no counter (K8)")
+TEST_CASE("API keys of a table: the user's counter and plan; an unknown key makes no counter (K8)")
 {
     temporary_folder folder;
     const auto file = folder.file("keys");
@@ -172,7 +174,7 @@ TEST_CASE("API keys of a table: the user's counter and plan; a key that nobody h
     CHECK(pass(gateway, 2, request("/", "X-API-Key: k1\r\n")) == 2);
     CHECK(pass(gateway, 3, request("/", "X-API-Key: k2\r\n")) == 1); // ann's other key, one counter
     CHECK(pass(gateway, 3, request("/", "X-API-Key: k3\r\n")) == 1); // no plan: the default
-    // Guessed keys are all the client's address.
+    // All guessed keys count against the client's address.
     int passed = 0;
     for (int i = 0; i < 20; ++i)
         passed += ask(gateway, request("/", "X-API-Key: guess" + std::to_string(i) + "\r\n")) == 200;
@@ -182,7 +184,7 @@ TEST_CASE("API keys of a table: the user's counter and plan; a key that nobody h
     CHECK(eventually([&] { return ask(gateway, request("/", "X-API-Key: k9\r\n")) == 200; }));
 }
 
-TEST_CASE("plans: by what the request says, by the key's value, unlimited and blocked")
+TEST_CASE("plans: by the request, by the key's value, unlimited and blocked")
 {
     recorder up(ok);
     running_gateway gateway(
@@ -201,16 +203,16 @@ TEST_CASE("plans: by what the request says, by the key's value, unlimited and bl
     CHECK(pass(gateway, 6, as("carl", "no-such-plan")) == 2);
     CHECK(pass(gateway, 20, as("dora", "gold")) == 20);
     CHECK(ask(gateway, as("frank", "banned")) == 403);
-    CHECK(ask(gateway, as("eve", "gold")) == 403); // an override comes before a plan
+    CHECK(ask(gateway, as("eve", "gold")) == 403); // an override takes precedence over a plan
     CHECK(pass(gateway, 6, as("zed", "pro")) == 1);
     CHECK(pass(gateway, 9, as("free-rider")) == 9);
     CHECK(pass(gateway, 9, as("vip")) == 9);
-    // To and fro between plans: 4 were used, and stay used.
+    // Changes between plans: 4 were used, and stay used.
     CHECK(ask(gateway, as("bob", "free")) == 429);
     CHECK(ask(gateway, as("bob", "pro")) == 429);
 }
 
-TEST_CASE("cost: by method, by a header that is capped, for a route; nonsense is 400")
+TEST_CASE("cost: by method, by a header that is capped, for a route; malformed values are 400")
 {
     recorder up(ok);
     SUBCASE("by method")
@@ -234,13 +236,13 @@ TEST_CASE("cost: by method, by a header that is capped, for a route; nonsense is
             CHECK(ask(gateway, request("/", "X-Cost: " + std::string(bad) + "\r\n")) == 400);
         CHECK(ask(gateway, request("/", "X-Cost: 1\r\nX-Cost: 1\r\n")) == 400);
     }
-    SUBCASE("nothing is free because its sender says so")
+    SUBCASE("a client cannot declare its request free")
     {
         running_gateway gateway(limited(up.server(), "      - { name: one, key: [route], " + by_hour +
                                                          "3/hour, cost: { header: X-Cost } }\n"));
         CHECK(pass(gateway, 9, request("/", "X-Cost: 0\r\n")) == 3);
     }
-    SUBCASE("for a route, where the rule does not say its own")
+    SUBCASE("for a route, when the rule has no cost")
     {
         running_gateway gateway(
             limited(up.server(),
@@ -252,7 +254,7 @@ TEST_CASE("cost: by method, by a header that is capped, for a route; nonsense is
     }
 }
 
-TEST_CASE("settle: the answer says what it cost, more or less than was taken for it")
+TEST_CASE("settle: the answer declares the cost, more or less than the charge")
 {
     std::atomic<const char*> tokens{"30"};
     raw_upstream up([&](raw_upstream& self, raw_connection& client) {
@@ -270,15 +272,15 @@ TEST_CASE("settle: the answer says what it cost, more or less than was taken for
             client.send(request("/"));
             return client.read_response();
         };
-        CHECK(left(ask_once()).starts_with("\"t\";r=80;")); // 20 reserved, 30 in the end
+        CHECK(left(ask_once()).starts_with("\"t\";r=80;")); // 20 charged at first, 30 settled
         CHECK(left(ask_once()).starts_with("\"t\";r=50;"));
         tokens = "nonsense"; // the estimate stays
         CHECK(left(ask_once()).starts_with("\"t\";r=20;"));
         tokens = "0";
-        CHECK(left(ask_once()).starts_with("\"t\";r=0;")); // and is given back whole
+        CHECK(left(ask_once()).starts_with("\"t\";r=0;")); // the whole charge is given back
         tokens = "5";
         CHECK(left(ask_once()).starts_with("\"t\";r=0;"));
-        CHECK(status_of(ask_once()) == 429); // 85 used, 20 wanted
+        CHECK(status_of(ask_once()) == 429); // 85 used, the next costs 20
     }
     SUBCASE("from the size of the body")
     {
@@ -299,7 +301,7 @@ TEST_CASE("outcome: only some statuses count, others are given back")
         while (!self.read_request(client).empty()) {
             const std::string with(status.load());
             if (with.empty())
-                return; // and the connection closes without an answer
+                return; // the connection closes without an answer
             client.send("HTTP/1.1 " + with + "\r\nContent-Length: 0\r\n\r\n");
         }
     });
@@ -331,7 +333,8 @@ TEST_CASE("outcome: only some statuses count, others are given back")
     }
 }
 
-TEST_CASE("chains: a refusal in a later one gives back what an earlier one took, but a bad credential does not (K8)")
+TEST_CASE(
+    "chains: a refusal in a later one gives back the charge of an earlier one, but a bad credential does not (K8)")
 {
     recorder up(ok);
     const auto yaml = running_gateway::in_front_of(
@@ -342,15 +345,16 @@ TEST_CASE("chains: a refusal in a later one gives back what an earlier one took,
                          "      - { name: quota, key: user, " + by_hour + "1/hour }\n" +
                          "routes:\n  - { name: all, upstream: up, chains: [ guard, quota ] }\n");
     running_gateway gateway(yaml);
-    CHECK(pass(gateway, 50, request("/", "X-User: ann\r\n")) == 1); // 49 refusals by the quota cost the guard nothing
+    CHECK(pass(gateway, 50, request("/", "X-User: ann\r\n")) ==
+          1); // 49 refusals by the quota charge nothing to the guard
     CHECK(ask(gateway, request("/", "X-User: bob\r\n")) == 200);
     CHECK(ask(gateway, request("/")) == 401);
     CHECK(ask(gateway, request("/")) == 401);
     CHECK(ask(gateway, request("/")) == 401);
-    CHECK(ask(gateway, request("/")) == 429); // five: two that passed, three without a credential
+    CHECK(ask(gateway, request("/")) == 429); // five charges: two admitted, three without a credential
 }
 
-TEST_CASE("chains: an error in a later one leaves nothing in flight, however long its key was")
+TEST_CASE("chains: an error in a later one leaves nothing in flight, with keys of any length")
 {
     recorder up(ok);
     running_gateway gateway(running_gateway::in_front_of(
@@ -360,12 +364,12 @@ TEST_CASE("chains: an error in a later one leaves nothing in flight, however lon
                      "      - { name: quota, key: user, " +
                          by_hour + "100/hour, cost: { header: X-Cost } }\n" +
                          "routes:\n  - { name: all, upstream: up, chains: [ first, second ] }\n"));
-    for (int i = 0; i < 5; ++i) // each on a connection and in buffers of its own
+    for (int i = 0; i < 5; ++i) // each on a new connection with new buffers
         CHECK(ask(gateway, request("/", "X-User: " + std::string(256, '/') + "\r\nX-Cost: x\r\n")) == 400);
     CHECK(pass(gateway, 3, request("/", "X-User: ann\r\n")) == 3);
 }
 
-TEST_CASE("chains: a refusal tells what is left after everything was given back")
+TEST_CASE("chains: a refusal shows the remaining quota after all charges were given back")
 {
     recorder up(ok);
     running_gateway gateway(running_gateway::in_front_of(
@@ -381,7 +385,7 @@ TEST_CASE("chains: a refusal tells what is left after everything was given back"
     }
 }
 
-TEST_CASE("a store that is full: who is refused by shared counters is told 503, not that their quota is used up")
+TEST_CASE("a store that is full: a refusal by shared counters is 503, not 429")
 {
     recorder up(ok);
     const auto yaml = running_gateway::in_front_of(
@@ -392,7 +396,7 @@ TEST_CASE("a store that is full: who is refused by shared counters is told 503, 
     small.replace(small.find("max_keys: 10000"), 15, "max_keys: 1");
     running_gateway gateway(small);
     CHECK(ask(gateway, request("/", "X-User: a\r\n")) == 200);
-    CHECK(ask(gateway, request("/", "X-User: b\r\n")) == 200); // the shared counter's one
+    CHECK(ask(gateway, request("/", "X-User: b\r\n")) == 200); // the one that the shared counter admits
     const auto answer = gateway.ask(request("/", "X-User: c\r\n"));
     CHECK(status_of(answer) == 503);
     CHECK(body_of(answer).find("#temporary-reduced-capacity") != std::string::npos);
@@ -400,7 +404,7 @@ TEST_CASE("a store that is full: who is refused by shared counters is told 503, 
     CHECK(ask(gateway, request("/", "X-User: a\r\n")) == 429);
 }
 
-TEST_CASE("shadow: it never refuses, is told to nobody, and gives back no more than it took")
+TEST_CASE("shadow: it never refuses, is shown to no client, and gives back no more than it was charged")
 {
     recorder up(ok);
     log_pipe pipe;
@@ -440,7 +444,7 @@ TEST_CASE("exempt: methods, paths and networks count nothing")
     CHECK(pass(inside, 5, request("/")) == 5);
 }
 
-TEST_CASE("shaping: a request waits its turn, and gives its place back when its client leaves (behaviours §3)")
+TEST_CASE("shaping: a request waits in its place, and gives it back when its client leaves")
 {
     recorder up(ok);
     running_gateway gateway(limited(up.server(),
@@ -450,20 +454,20 @@ TEST_CASE("shaping: a request waits its turn, and gives its place back when its 
                                     "admin: { address: 127.0.0.1:0 }\n"));
     CHECK(ask(gateway, request("/")) == 200);
     auto waiting = gateway.connect();
-    waiting.send(request("/")); // for a minute
+    waiting.send(request("/")); // it is delayed by a minute
     CHECK(eventually([&] { return ask(gateway, request("/")) == 429; }));
     CHECK(up.requests().size() == 1);
     waiting.close();
     CHECK(metric_at_last(gateway, "headgate_requests_total{route=\"all\",class=\"none\"}", 1) == 1);
     CHECK(metric(gateway, "headgate_delayed_total{route=\"all\"}") == 1);
     CHECK(up.requests().size() == 1);
-    auto next = gateway.connect(); // has the place now
+    auto next = gateway.connect(); // gets the place
     next.send(request("/"));
     CHECK(metric_at_last(gateway, "headgate_connections{state=\"active\"}", 1) == 1);
-    gateway.app().stop(); // does not wait for a minute
+    gateway.app().stop(); // does not wait for the delay
 }
 
-TEST_CASE("shaping: what is held goes on after its time")
+TEST_CASE("shaping: a delayed request continues after its delay")
 {
     recorder up(ok);
     running_gateway gateway(limited(up.server(), "      - { name: funnel, key: [route], algorithm: leaky_bucket, "

@@ -1,4 +1,4 @@
-// Answers that are long enough to pass through a pipe of the kernel's instead of the gateway's memory.
+// Answers that are long enough to pass through a kernel pipe instead of the gateway's memory.
 #include "limiter/io/kernel_pipe.hpp"
 #include "tests/gateway/support.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-// No part of it looks like another.
+// Every part is different.
 std::string long_body(std::size_t bytes)
 {
     std::string all;
@@ -41,7 +41,7 @@ std::string read_bytes(raw_connection& from, std::size_t count)
     return all;
 }
 
-// This thread, and those that it starts, cannot splice, as in a sandbox.
+// Forbids splice in this thread and the threads that it starts, as in a sandbox.
 void forbid_splice()
 {
     constexpr auto code = [](int of) { return static_cast<std::uint16_t>(of); };
@@ -58,7 +58,7 @@ void forbid_splice()
 
 } // namespace
 
-TEST_CASE("long answers: one of any length arrives whole, and the connections are used again")
+TEST_CASE("long answers: one of any length arrives whole, and the connections are reused")
 {
     for (const std::size_t bytes : {65'535u, 65'536u, 69'632u, 131'072u, 135'168u, 331'777u, 5'000'001u}) {
         CAPTURE(bytes);
@@ -118,7 +118,7 @@ TEST_CASE("long answers: D3, one that is cut short is a broken answer, never a c
     }
 }
 
-TEST_CASE("long answers: D3, one that stalls is cut when the time is over")
+TEST_CASE("long answers: D3, one that stalls is cut after the timeout")
 {
     const auto all = long_answer(long_body(1'000'000));
     raw_upstream up([&](raw_upstream& self, raw_connection& client) {
@@ -148,12 +148,12 @@ TEST_CASE("long answers: D4, bytes behind one are never the answer to another re
     CHECK(up.connections() == 3);
 }
 
-TEST_CASE("long answers: a client that goes away in the middle of one does not end the gateway")
+TEST_CASE("long answers: a client that leaves in the middle of one does not end the gateway")
 {
     const auto answer = long_answer(long_body(8'000'000));
     raw_upstream up(always(answer));
     running_gateway gateway(running_gateway::in_front_of(up));
-    for (const bool finishes_first : {true, false}) { // then what fails is a broken pipe
+    for (const bool finishes_first : {true, false}) { // then the failure is a broken pipe
         auto client = gateway.connect();
         client.send(get);
         client.read_until(answer.substr(200'000, 16));
@@ -171,7 +171,7 @@ TEST_CASE("long answers: clients that do not read hold a bounded number of pipes
     raw_upstream up(always(long_answer(body)));
     const auto before = open_pipe_ends();
     running_gateway gateway(running_gateway::in_front_of(up));
-    // The first bytes are copied with the head: it is the rest that waits in a pipe.
+    // The first bytes are copied with the head; only the rest waits in a pipe.
     const auto beginning = body.substr(0, 100'000);
     std::vector<raw_connection> waiting;
     for (std::size_t i = 0; i < clients; ++i) {
@@ -199,7 +199,7 @@ TEST_CASE("long answers: where splice is not allowed they are copied")
             client.send(get);
             CHECK((body_of(client.read_response()) == body));
         }
-        CHECK(open_pipe_ends() <= before + 2); // what was made to try
+        CHECK(open_pipe_ends() <= before + 2); // the pipe that was opened to try
     }).join();
 }
 

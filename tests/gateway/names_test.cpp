@@ -1,5 +1,5 @@
-// Upstream servers given by name. getaddrinfo is replaced for the names under .test, so that a test decides what name
-// servers say, and when.
+// Upstream servers with host names. getaddrinfo is replaced for names under .test, so that a test decides what name
+// servers answer, and when.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-// What the name servers know. Only names under .test are asked here.
+// The addresses that the name servers return, for names under .test only.
 class name_servers
 {
 public:
@@ -38,12 +38,12 @@ public:
         ++asked_;
         return known_[name];
     }
-    int asked()
+    int lookups()
     {
         std::lock_guard guard(lock_);
         return asked_;
     }
-    // Whoever asks for slow.test waits for this. Kept: a lookup may outlive its gateway.
+    // Lookups of slow.test wait for this. Not destroyed, because a lookup may outlive its gateway.
     std::shared_ptr<std::latch> close_gate() { return gate_ = std::make_shared<std::latch>(1); }
 
 private:
@@ -64,7 +64,7 @@ std::string in_front_of_name(const std::string& name, const raw_upstream& server
 
 } // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
 {
     using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
@@ -83,7 +83,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
     return *found ? 0 : EAI_NONAME;
 }
 
-TEST_CASE("names: localhost is found, whatever addresses it has here")
+TEST_CASE("names: localhost is found, with any addresses")
 {
     raw_upstream up(always(ok));
     running_gateway gateway(in_front_of_name("localhost", up));
@@ -91,12 +91,12 @@ TEST_CASE("names: localhost is found, whatever addresses it has here")
         CHECK(status_of(gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")) == 200);
 }
 
-TEST_CASE("names: who needs a name that takes long waits for it, nobody else does")
+TEST_CASE("names: only requests that need a slow name wait for it")
 {
     raw_upstream up(always(ok));
     name_servers::all().say("slow.test", {"127.0.0.1"});
     const auto gate = name_servers::all().close_gate();
-    SUBCASE("it is found in the end")
+    SUBCASE("it is found later")
     {
         running_gateway gateway(in_front_of_name("slow.test", up, ", timeouts: { connect: 5m }"));
         auto waiting = gateway.connect();
@@ -105,12 +105,12 @@ TEST_CASE("names: who needs a name that takes long waits for it, nobody else doe
         gate->count_down();
         CHECK(status_of(waiting.read_response()) == 200);
     }
-    SUBCASE("it takes longer than a connect may: 504, and the next one finds it")
+    SUBCASE("it takes longer than the connect timeout: 504, and the next request finds it")
     {
         running_gateway gateway(in_front_of_name("slow.test", up, ", timeouts: { connect: 100ms }"));
-        const auto said = gateway.ask(get);
-        CHECK(status_of(said) == 504);
-        CHECK(said.find("upstream_connect_timeout") != std::string::npos);
+        const auto result = gateway.ask(get);
+        CHECK(status_of(result) == 504);
+        CHECK(result.find("upstream_connect_timeout") != std::string::npos);
         gate->count_down();
         CHECK(eventually([&] { return status_of(gateway.ask(get)) == 200; }));
     }
@@ -126,7 +126,7 @@ TEST_CASE("names: who needs a name that takes long waits for it, nobody else doe
     }
 }
 
-TEST_CASE("names: the addresses of a name take turns, and one that refuses hands on to the next")
+TEST_CASE("names: the addresses of a name are used in turn, and after one that refuses the next is tried")
 {
     raw_upstream up(always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"));
     // The port of `up` on an address it does not listen on is refused.
@@ -137,16 +137,16 @@ TEST_CASE("names: the addresses of a name take turns, and one that refuses hands
     CHECK(up.connections() == 6);
 }
 
-TEST_CASE("names: one without an address is 502, and is not asked for by every request")
+TEST_CASE("names: one without an address is 502, and is not looked up for every request")
 {
     raw_upstream up(always(ok));
     name_servers::all().say("nowhere.test", {});
-    const auto before = name_servers::all().asked();
+    const auto before = name_servers::all().lookups();
     running_gateway gateway(in_front_of_name("nowhere.test", up));
     for (int i = 0; i < 5; ++i) {
-        const auto said = gateway.ask(get);
-        CHECK(status_of(said) == 502);
-        CHECK(said.find("upstream_unresolved") != std::string::npos);
+        const auto result = gateway.ask(get);
+        CHECK(status_of(result) == 502);
+        CHECK(result.find("upstream_unresolved") != std::string::npos);
     }
-    CHECK(name_servers::all().asked() == before + 1);
+    CHECK(name_servers::all().lookups() == before + 1);
 }

@@ -1,4 +1,4 @@
-// Requests that wait for a place in an upstream's pool: for how long, and for whom.
+// Requests that wait for a place in an upstream's pool: how long, and in which order.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ const std::string admin = "admin: { address: 127.0.0.1:0 }\n";
 
 std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n"; }
 
-// Answers nobody before it is opened.
+// An upstream that does not answer before it is opened.
 class gated_upstream
 {
 public:
@@ -51,7 +51,7 @@ bool eventually_waiting(running_gateway& gateway, int requests)
 
 } // namespace
 
-TEST_CASE("queue: a request that gets no connection in the time of a connect is 503")
+TEST_CASE("queue: a request that gets no connection within the connect timeout is 503")
 {
     gated_upstream up;
     running_gateway gateway(running_gateway::in_front_of(up.server(), "", "",
@@ -74,7 +74,7 @@ TEST_CASE("queue: a request that gets no connection in the time of a connect is 
     CHECK(up.server().connections() == 1);
 }
 
-TEST_CASE("queue: a client that goes away gives its place up, the others keep theirs")
+TEST_CASE("queue: a client that leaves frees its place, other clients keep theirs")
 {
     gated_upstream up;
     running_gateway gateway(running_gateway::in_front_of(up.server(), admin, "",

@@ -1,4 +1,4 @@
-// A reload and the connections to upstreams (O1): those of an upstream that stays as it was survive, the others go.
+// A reload and the connections to upstreams (O1): those of an unchanged upstream are kept, the others are closed.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ std::string answer(const std::string& body)
     return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-// `upstreams` are lines; the answers of the route to `to` say which `version` made them.
+// `upstreams` are lines; answers of the route to `to` have a header with `version`.
 std::string configuration(const std::string& upstreams, const std::string& to, const std::string& version)
 {
     return "workers: 1\nlisteners:\n  - address: 127.0.0.1:0\nupstreams:\n" + upstreams +
@@ -27,21 +27,21 @@ std::string upstream(const std::string& name, const raw_upstream& server, const 
     return "  " + name + ": { servers: [ 127.0.0.1:" + std::to_string(server.port()) + " ]" + more + " }\n";
 }
 
-// Asks on one connection until the answer is of this version; that answer.
+// Sends requests on one connection until an answer is of this version, and returns it.
 std::string ask_until(raw_connection& client, const std::string& version)
 {
-    std::string said;
+    std::string result;
     CHECK(eventually([&] {
         client.send(get);
-        said = client.read_response();
-        return field_of(said, "X-Version") == version;
+        result = client.read_response();
+        return field_of(result, "X-Version") == version;
     }));
-    return said;
+    return result;
 }
 
 } // namespace
 
-TEST_CASE("reload: O1, an upstream that stays keeps its connections, whatever else comes, goes or changes its place")
+TEST_CASE("reload: O1, an unchanged upstream keeps its connections when others are added, removed or reordered")
 {
     raw_upstream kept(always(answer("kept"))), other(always(answer("other")));
     running_gateway gateway(configuration(upstream("m", kept), "m", "one"));
@@ -73,7 +73,7 @@ TEST_CASE("reload: an upstream that changes gets new connections, and the old on
         CHECK(body_of(ask_until(client, "two")) == "before");
         CHECK(before.connections() == 2);
     }
-    SUBCASE("taken away")
+    SUBCASE("removed")
     {
         gateway.reload(configuration(upstream("n", after), "n", "two"));
         CHECK(body_of(ask_until(client, "two")) == "after");
@@ -100,8 +100,8 @@ TEST_CASE("reload: a request in flight ends where it began")
     auto client = gateway.connect();
     CHECK(body_of(ask_until(client, "two")) == "after");
     gate.unlock();
-    const auto said = slow.read_response();
-    CHECK(field_of(said, "X-Version") == "one");
-    CHECK(body_of(said) == "before");
+    const auto result = slow.read_response();
+    CHECK(field_of(result, "X-Version") == "one");
+    CHECK(body_of(result) == "before");
     before.wait_for_ended(1);
 }

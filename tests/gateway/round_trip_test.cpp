@@ -1,5 +1,5 @@
-// The promise: a client that waits exactly Retry-After passes. Random chains, costs and schedules through the real
-// gateway; only its clock is moved by hand.
+// A client that waits exactly Retry-After is admitted. Random chains, costs and schedules through the real gateway; the
+// test advances its clock.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ public:
                               : "/" + units[below(static_cast<unsigned>(units.size()))];
         if (kind == "fixed_window" && below(2) == 0)
             text += ", align: first";
-        if (kind == "leaky_bucket" || kind == "gcra") // else a cost of 3 could never fit
+        if (kind == "leaky_bucket" || kind == "gcra") // otherwise a cost of 3 never fits
             text += ", burst: " + std::to_string(3 + below(9));
         if (below(5) == 0)
             text += ", mode: shadow";
@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-TEST_CASE("round trip: whoever waits exactly Retry-After passes, whatever the chain (behaviours §5)")
+TEST_CASE("round trip: a client that waits exactly Retry-After is admitted, with any chain")
 {
     recorder up;
     int refusals = 0, long_waits = 0;

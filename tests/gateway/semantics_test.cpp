@@ -1,4 +1,4 @@
-// What a proxy owes both sides, through a real listener: hardening C1-C13.
+// The duties of a proxy to both sides, through a real listener: hardening C1-C13.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace headgate::tests;
 
 namespace {
 
-// That a socket was sent, acknowledgements too. glibc's tcp_info ends before it.
+// The segments that a socket has received, acknowledgements included. glibc's tcp_info ends before this member.
 std::uint32_t segments_received(int socket)
 {
     struct
@@ -40,7 +40,7 @@ std::string forwarded(const std::string& request)
     return up.last();
 }
 
-// What a client gets when the upstream answers each request with `answer` and keeps the connection.
+// Returns what a client receives when the upstream answers each request with `answer` and keeps the connection.
 std::string relayed(const std::string& answer, const std::string& request = get(""))
 {
     recorder up(answer);
@@ -55,7 +55,7 @@ const std::string accepted = "HTTP/1.1 101 Switching Protocols\r\nConnection: Up
 
 } // namespace
 
-TEST_CASE("proxy: C1, what is for one hop stays behind, in both directions")
+TEST_CASE("proxy: C1, hop-by-hop fields are dropped, in both directions")
 {
     const auto seen =
         forwarded(get("Connection: close, X-Mine, x-yours\r\nX-Mine: 1\r\nX-Yours: 2\r\nX-Other: 3\r\n"
@@ -111,7 +111,7 @@ TEST_CASE("proxy: C3, forwarding headers name the peer and are not taken from a 
     CHECK(count(seen, "X-Forwarded-For") == 1);
 }
 
-TEST_CASE("proxy: C4, Expect: 100-continue is answered here, the body arrives once")
+TEST_CASE("proxy: C4, Expect: 100-continue is answered by the gateway, the body arrives once")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server(), "", "    limits: { body: 1KiB }\n"));
@@ -132,7 +132,7 @@ TEST_CASE("proxy: C4, Expect: 100-continue is answered here, the body arrives on
         CHECK(status_of(client.read_response()) == 200);
         CHECK(body_of(up.last()) == "hello");
     }
-    SUBCASE("nothing to wait for: no 100")
+    SUBCASE("there is no body to wait for: no 100")
     {
         auto client = gateway.connect();
         client.send("GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n");
@@ -146,7 +146,7 @@ TEST_CASE("proxy: C4, Expect: 100-continue is answered here, the body arrives on
         CHECK(status_of(client.read_all()) == 200);
         CHECK(body_of(up.last()) == "hello");
     }
-    SUBCASE("413 decided from the head comes instead of 100")
+    SUBCASE("413 from the head's Content-Length is sent instead of 100")
     {
         auto client = gateway.connect();
         client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5000\r\n\r\n");
@@ -171,13 +171,13 @@ TEST_CASE("proxy: C4, a 429 instead of 100 closes: whether the body follows is n
                      "routes:\n  - { name: all, upstream: up, chains: [ c ] }\n"));
     CHECK(status_of(gateway.ask(get(""))) == 200);
     auto client = gateway.connect();
-    // Its body is what a desynchronised server would take for the next request.
+    // A desynchronised server would take its body for the next request.
     const std::string body = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
     client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) +
                 "\r\n\r\n");
-    const auto said = client.read_response();
-    CHECK(status_of(said) == 429);
-    CHECK(field_of(said, "Connection") == "close");
+    const auto result = client.read_response();
+    CHECK(status_of(result) == 429);
+    CHECK(field_of(result, "Connection") == "close");
     client.send(body);
     CHECK(client.read_all() == "");
     CHECK(client.was_closed());
@@ -198,7 +198,7 @@ TEST_CASE("proxy: L5, a refusal does not wait for the body it refuses")
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     CHECK(status_of(client.read_response()) == 429);
     client.send("5\r\nhello\r\n0\r\n\r\n");
-    client.send(get("")); // the connection is still in step
+    client.send(get("")); // the connection is still synchronised
     const auto last = client.read_response();
     CHECK(status_of(last) == 429);
     CHECK(field_of(last, "Retry-After") != "");
@@ -231,7 +231,7 @@ TEST_CASE("proxy: C5, interim answers are relayed to HTTP/1.1 clients only")
     CHECK(status_of(old.read_all()) == 200);
 }
 
-TEST_CASE("proxy: C5, ten interim answers pass, the eleventh is 502, and so is an unasked 101")
+TEST_CASE("proxy: C5, ten interim answers pass, the eleventh is 502, and so is an unrequested 101")
 {
     const std::string early = "HTTP/1.1 103 Early Hints\r\n\r\n";
     std::string ten;
@@ -258,13 +258,13 @@ TEST_CASE("proxy: C6, answers without a body have none whatever the upstream sen
         auto client = gateway.connect();
         for (int i = 0; i < 2; ++i) {
             client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
-            const auto said = client.read_response(false);
-            CHECK(status_of(said) == 200);
-            CHECK(field_of(said, "Content-Length") == "1000");
+            const auto result = client.read_response(false);
+            CHECK(status_of(result) == 200);
+            CHECK(field_of(result, "Content-Length") == "1000");
         }
         CHECK(up.connections() == 1);
     }
-    SUBCASE("HEAD, 204 and 304 that come with a body: dropped, and the connection is not used again")
+    SUBCASE("HEAD, 204 and 304 with a body: it is dropped, and the connection is not used again")
     {
         for (const std::string head :
              {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "HTTP/1.1 204 No\r\nContent-Length: 8\r\n\r\n",
@@ -275,23 +275,23 @@ TEST_CASE("proxy: C6, answers without a body have none whatever the upstream sen
             auto client = gateway.connect();
             for (int i = 0; i < 3; ++i) {
                 client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
-                const auto said = client.read_response(false);
-                CHECK(said.starts_with(head.substr(0, 12)));
-                CHECK(said.find("poison") == std::string::npos);
-                if (status_of(said) == 204)
-                    CHECK(field_of(said, "Content-Length") == "");
+                const auto result = client.read_response(false);
+                CHECK(result.starts_with(head.substr(0, 12)));
+                CHECK(result.find("poison") == std::string::npos);
+                if (status_of(result) == 204)
+                    CHECK(field_of(result, "Content-Length") == "");
                 else
-                    CHECK(field_of(said, "Content-Length") == "8");
+                    CHECK(field_of(result, "Content-Length") == "8");
             }
             CHECK(up.connections() == 3);
         }
     }
     SUBCASE("204 never carries framing")
     {
-        const auto said = relayed("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n");
-        CHECK(status_of(said) == 204);
-        CHECK(field_of(said, "Transfer-Encoding") == "");
-        CHECK(field_of(said, "Content-Length") == "");
+        const auto result = relayed("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n");
+        CHECK(status_of(result) == 204);
+        CHECK(field_of(result, "Transfer-Encoding") == "");
+        CHECK(field_of(result, "Content-Length") == "");
     }
 }
 
@@ -306,16 +306,16 @@ TEST_CASE("proxy: C7, a WebSocket handshake that is accepted becomes a tunnel")
     running_gateway gateway(running_gateway::in_front_of(up));
     auto client = gateway.connect();
     client.send(handshake + "early");
-    const auto said = client.read_response();
-    CHECK(status_of(said) == 101);
-    CHECK(field_of(said, "Upgrade") == "websocket");
-    CHECK(field_of(said, "Sec-WebSocket-Accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    const auto result = client.read_response();
+    CHECK(status_of(result) == 101);
+    CHECK(field_of(result, "Upgrade") == "websocket");
+    CHECK(field_of(result, "Sec-WebSocket-Accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     CHECK(client.read_until("<early>") == "hello<early>");
     client.send("more");
     CHECK(client.read_until("<more>") == "<more>");
     CHECK(field_of(up.received(), "Upgrade") == "websocket");
     client.close();
-    up.wait_for_ended(1); // the end travels on
+    up.wait_for_ended(1); // the end of the stream is forwarded
 }
 
 TEST_CASE("proxy: C7, a handshake that is refused leaves plain HTTP on both sides")
@@ -323,10 +323,10 @@ TEST_CASE("proxy: C7, a handshake that is refused leaves plain HTTP on both side
     recorder up("HTTP/1.1 426 Upgrade Required\r\nSec-WebSocket-Version: 12\r\nContent-Length: 2\r\n\r\nno");
     running_gateway gateway(running_gateway::in_front_of(up.server()));
     auto client = gateway.connect();
-    // What follows would be tunnelled unseen if the gateway believed in the tunnel (websocket-smuggle).
+    // If the gateway opened a tunnel, the next request would be tunnelled unchecked (websocket-smuggle).
     client.send(handshake + "GET /next HTTP/1.1\r\nHost: a\r\nConnection: Host\r\n\r\n");
     CHECK(status_of(client.read_response()) == 426);
-    CHECK(status_of(client.read_all()) == 400); // judged by our own rules
+    CHECK(status_of(client.read_all()) == 400); // checked like any request
     CHECK(up.requests().size() == 1);
 }
 
@@ -346,11 +346,11 @@ TEST_CASE("proxy: C7, a 101 that does not fit the handshake opens no tunnel")
         CHECK(status_of(client.read_response()) == 502);
         client.read_all();
         for (const auto& request : up.requests())
-            CHECK(request.find("Via: ") != std::string::npos); // nothing went through untouched
+            CHECK(request.find("Via: ") != std::string::npos); // no bytes were tunnelled
     }
 }
 
-TEST_CASE("proxy: C7, requests that are no WebSocket handshake go on without Upgrade")
+TEST_CASE("proxy: C7, requests that are no WebSocket handshake are forwarded without Upgrade")
 {
     const std::string key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     for (const auto& request :
@@ -400,7 +400,7 @@ TEST_CASE("proxy: the last answer of a connection and its end leave in one segme
         up.server(), "routes:\n  - { name: some, match: { path: /some }, upstream: up }\n"));
     const auto fewest_segments = [&](const std::string& path, bool ends) {
         std::uint32_t fewest = ~0U;
-        for (int i = 0; i < 20; ++i) { // an acknowledgement that comes alone is one more, now and then
+        for (int i = 0; i < 20; ++i) { // sometimes a separate acknowledgement is one segment more
             auto client = gateway.connect();
             client.send("GET " + path + " HTTP/1.1\r\nHost: a\r\n" + (ends ? "Connection: close\r\n\r\n" : "\r\n"));
             const auto answer = ends ? client.read_all() : client.read_response();
@@ -413,7 +413,7 @@ TEST_CASE("proxy: the last answer of a connection and its end leave in one segme
         }
         return fewest;
     };
-    for (const auto* path : {"/some", "/other"}) { // relayed, and our own: 404
+    for (const auto* path : {"/some", "/other"}) { // a forwarded answer, and the gateway's own 404
         INFO(path);
         CHECK(fewest_segments(path, true) == fewest_segments(path, false));
     }
@@ -444,7 +444,7 @@ TEST_CASE("proxy: C9, pipelined requests are answered in order, however many com
     }
 }
 
-TEST_CASE("proxy: C9, a long run of pipelined requests that need no upstream does not pile up")
+TEST_CASE("proxy: C9, a long run of pipelined requests that need no upstream is answered")
 {
     running_gateway gateway("workers: 1\nlisteners:\n  - address: 127.0.0.1:0\nupstreams:\n  up: { echo: true }\n"
                             "routes:\n  - { name: all, upstream: up }\n");
@@ -483,16 +483,16 @@ TEST_CASE("proxy: C10, an interim answer is an answer: nothing is sent twice aft
     CHECK(count(up.received(), "PUT /once") == 1);
 }
 
-TEST_CASE("proxy: C11, HTTP/1.0 clients keep their connection only when they ask and the answer has an end")
+TEST_CASE("proxy: C11, HTTP/1.0 clients keep their connection only if they request it and the answer has a length")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server()));
     auto client = gateway.connect();
     for (int i = 0; i < 2; ++i) {
         client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-        const auto said = client.read_response();
-        CHECK(status_of(said) == 200);
-        CHECK(field_of(said, "Connection") == "keep-alive");
+        const auto result = client.read_response();
+        CHECK(status_of(result) == 200);
+        CHECK(field_of(result, "Connection") == "keep-alive");
     }
     client.send("GET / HTTP/1.0\r\n\r\n");
     CHECK(field_of(client.read_all(), "Connection") == "close");
@@ -502,9 +502,9 @@ TEST_CASE("proxy: C11, HTTP/1.0 clients keep their connection only when they ask
     running_gateway second(running_gateway::in_front_of(in_chunks.server()));
     auto old = second.connect();
     old.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    const auto said = old.read_all();
-    CHECK(body_of(said) == "hello");
-    CHECK(field_of(said, "Connection") == "close");
+    const auto result = old.read_all();
+    CHECK(body_of(result) == "hello");
+    CHECK(field_of(result, "Connection") == "close");
     CHECK(old.was_closed());
 }
 
@@ -525,8 +525,8 @@ TEST_CASE("proxy: C13, answers are as clean as requests")
     for (const std::string line :
          {"X: a\r\n b", "X : a", "X: a\rb", "X: \x01", ": a", "no colon", "X: a\nY: b", " X: a"}) {
         CAPTURE(line);
-        const auto said = relayed("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + line + "\r\n\r\n");
-        CHECK(status_of(said) == 502);
+        const auto result = relayed("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + line + "\r\n\r\n");
+        CHECK(status_of(result) == 502);
     }
     CHECK(status_of(relayed(std::string("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: a\0b\r\n\r\n", 46))) == 502);
     CHECK(field_of(relayed("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: caf\xe9\r\n\r\n"), "X") == "caf\xe9");

@@ -1,5 +1,5 @@
-// Stopping at the worst moment: the worker's timer has just expired, its completion is queued behind the order to stop
-// and can no longer be cancelled. The event loop must run out of work all the same.
+// Stopping at the worst moment: the worker's timer has just expired, its completion is queued after the call to stop
+// and can no longer be cancelled. The event loop must still run out of work.
 #include "gateway/log/log_writer.hpp"
 #include "gateway/stores/store_health.hpp"
 #include "gateway/worker.hpp"
@@ -14,7 +14,7 @@
 using namespace headgate;
 using namespace std::chrono_literals;
 
-TEST_CASE("a worker told to stop when its timer has expired stops")
+TEST_CASE("a worker that is stopped when its timer has expired stops")
 {
     gateway_clock clock;
     log_writer log;
@@ -34,7 +34,7 @@ TEST_CASE("a worker told to stop when its timer has expired stops")
     joiner.join();
 }
 
-TEST_CASE("a worker told to drain while clients wait to be accepted lets them go")
+TEST_CASE("a worker that is drained while clients wait to be accepted closes them")
 {
     const auto descriptors = tests::open_descriptors();
     {
@@ -46,7 +46,7 @@ TEST_CASE("a worker told to drain while clients wait to be accepted lets them go
                                                each = listening.connect();
                                                each.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
                                            }
-                                           listening.app().drain(); // the first thing that the worker meets
+                                           listening.app().drain(); // the first event that the worker handles
                                        });
         for (auto& each : waiting) {
             each.read_all();

@@ -20,7 +20,7 @@ namespace headgate::tests {
 
 namespace {
 
-constexpr auto patience = std::chrono::seconds{30}; // only a failure waits for it
+constexpr auto patience = std::chrono::seconds{30}; // reached only by a failure
 
 bool same_name(std::string_view a, std::string_view b)
 {
@@ -74,7 +74,7 @@ void raw_connection::send(std::string_view bytes)
     while (!bytes.empty()) {
         const auto n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (n <= 0)
-            return; // the other side has closed; what it said before is what the test looks at
+            return; // the other side has closed; the test checks what it sent before
         bytes.remove_prefix(static_cast<std::size_t>(n));
     }
 }
@@ -378,12 +378,12 @@ void check_refused(const std::vector<malformed>& rows, reaches upstream)
                 client.send_bytewise(row.bytes + next);
             else
                 client.send(row.bytes + next);
-            const auto said = client.read_all();
+            const auto result = client.read_all();
             CHECK(client.was_closed());
-            CHECK(status_of(said) == row.status);
-            CHECK(count(said, "\r\nDate: ") == 1); // A15
-            CHECK(field_of(said, "Connection") == "close");
-            CHECK(field_of(said, "Date") != ""); // C12
+            CHECK(status_of(result) == row.status);
+            CHECK(count(result, "\r\nDate: ") == 1); // A15
+            CHECK(field_of(result, "Connection") == "close");
+            CHECK(field_of(result, "Date") != ""); // C12
             client.close();
             up.wait_until_closed();
             CHECK(up.requests().empty());

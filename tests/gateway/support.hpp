@@ -1,5 +1,5 @@
-// A real gateway on a free port, raw clients and raw upstreams that say exactly what a test wants. No sleeps:
-// everything waits for bytes, with a bound that only a failure reaches.
+// A real gateway on a free port, and raw clients and upstreams that send exactly the bytes of a test. No sleeps:
+// everything waits for bytes, with a time limit that only a failure reaches.
 #pragma once
 
 #include "gateway/app.hpp"
@@ -45,22 +45,22 @@ public:
     static raw_connection to(std::uint16_t port);
 
     void send(std::string_view bytes);
-    void send_bytewise(std::string_view bytes); // every byte in a segment of its own
-    bool has_arrived() const;                   // all that was sent
+    void send_bytewise(std::string_view bytes); // every byte in a separate segment
+    bool has_arrived() const;                   // whether all sent bytes have arrived
     void finish_sending();
     void reset(); // RST
     void close() { fd_.close(); }
 
-    // Up to `most` more bytes; empty at the end of the stream or after the time limit.
+    // Reads up to `most` more bytes; empty at the end of the stream or after the time limit.
     std::string read_some(std::size_t most = 65536);
-    // Everything until the other side closes. `was_closed` is false after the time limit.
+    // Reads until the other side closes. `was_closed` is false after the time limit.
     std::string read_all();
     bool was_closed() const { return closed_; }
     bool was_reset() const { return was_reset_; }
-    // One whole response with its body (length or chunked framing); interim ones are separate.
+    // Reads one whole response with its body (length or chunked framing); interim responses are separate.
     std::string read_response(bool has_body = true);
     std::string read_until(std::string_view mark);
-    // Small kernel buffers, so that a side that does not read is felt soon.
+    // Sets small kernel buffers, so that a side that does not read blocks the other side soon.
     void shrink_buffers();
     int descriptor() const { return fd_.get(); }
 
@@ -71,7 +71,7 @@ private:
     bool was_reset_ = false;
 };
 
-// An upstream that hands each connection to `serve` on a thread of its own and remembers every byte it received.
+// An upstream that runs `serve` for each connection on a separate thread and records every received byte.
 class raw_upstream
 {
 public:
@@ -86,7 +86,7 @@ public:
     std::string received() const;
     std::size_t connections() const { return connections_; }
     void wait_for_received(std::size_t bytes) const;
-    // Until as many handlers have returned.
+    // Waits until this many handlers have returned.
     void wait_for_ended(std::size_t handlers) const;
 
 private:
@@ -107,10 +107,10 @@ private:
 // Answers every request on a connection with `response`.
 raw_upstream::handler always(std::string response);
 
-// The size of the first message in `bytes`, head and body, read as strictly as the gateway promises to write; 0 while
-// some of it is missing. Requests, and responses that have a length or chunks.
+// Returns the size of the first message in `bytes`, head and body; 0 while it is incomplete. Accepts only the form in
+// which the gateway writes: requests, and responses with a length or chunks.
 std::size_t whole_message(std::string_view bytes);
-// The body without its framing.
+// Returns the body without its framing.
 std::string plain_body(std::string_view message);
 std::size_t count(std::string_view in, std::string_view what);
 
@@ -121,11 +121,11 @@ public:
     explicit recorder(std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
 
     raw_upstream& server() { return up_; }
-    std::vector<std::string> requests() const; // the whole ones, in the order they became whole
+    std::vector<std::string> requests() const; // the complete ones, in the order of their completion
     std::string last() const;
-    std::string unfinished() const; // what came on any connection and never became a request
+    std::string unfinished() const; // bytes of any connection that are not part of a complete request
     std::size_t connections() const { return up_.connections(); }
-    // Until the gateway has closed every connection so far.
+    // Waits until the gateway has closed all connections so far.
     void wait_until_closed() const { up_.wait_for_ended(up_.connections()); }
 
 private:
@@ -137,7 +137,7 @@ private:
     raw_upstream up_; // last: its threads use the rest
 };
 
-// A request that is not one, and what a client gets for it.
+// A malformed request, and the answer that a client gets.
 struct malformed
 {
     std::string number; // in hardening.md
@@ -146,26 +146,28 @@ struct malformed
 };
 enum class reaches
 {
-    nothing, // the upstream is not even connected to
-    a_part   // it may see a beginning, never a whole request
+    nothing, // no connection to the upstream
+    a_part   // the upstream may receive the beginning of a request, never a whole one
 };
-// Sends each in one segment and byte by byte, a good request behind it: one answer, closed, nothing whole forwarded.
+// Sends each in one segment and byte by byte, followed by a valid request. Checks for one answer, a closed connection,
+// and no complete request upstream.
 void check_refused(const std::vector<malformed>& rows, reaches upstream);
 
-// File descriptors this process has open.
+// Returns how many file descriptors this process has open.
 std::size_t open_descriptors();
-// How many of them are ends of pipes: a worker keeps those that long answers have passed through.
+// Returns how many of them are ends of pipes: a worker keeps the pipes of long answers.
 std::size_t open_pipe_ends();
-// Waits until `holds` does, for at most 30 seconds; what it said last.
+// Waits until `holds` returns true, for at most 30 seconds. Returns its last result.
 bool eventually(const std::function<bool()>& holds);
 
-// The application in this process. `routes` stands under a listener, one memory store and an upstream called `up`.
+// The application in this process. `routes` is added to a listener, one memory store and an upstream `up`.
 class running_gateway
 {
 public:
-    // A whole configuration; listeners say 127.0.0.1:0. They listen when `before_start` is called, and nobody accepts.
+    // Runs a whole configuration, whose listeners have the address 127.0.0.1:0. At the call of `before_start` they
+    // listen but do not accept yet.
     explicit running_gateway(const std::string& yaml, const std::function<void(running_gateway&)>& before_start = {});
-    // Everything to `upstream`.
+    // Forwards everything to `upstream`.
     static std::string in_front_of(const raw_upstream& upstream, const std::string& more = "",
                                    const std::string& listener_options = "", const std::string& upstream_options = "");
 
@@ -173,9 +175,9 @@ public:
     const std::vector<std::uint16_t>& ports() const { return app_.ports(); }
     raw_connection connect() const { return raw_connection::to(port()); }
     headgate::app& app() { return app_; }
-    // Workers take it a moment later.
+    // Workers adopt it a moment later.
     void reload(const std::string& yaml);
-    // One request on a connection of its own; everything the gateway said.
+    // Sends one request on a new connection and returns everything that the gateway sent.
     std::string ask(std::string_view request) const;
 
 private:

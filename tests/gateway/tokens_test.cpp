@@ -1,4 +1,4 @@
-// Tokens as keys through the real gateway: whose counter, what a bad one gets, and which overrides hold.
+// Tokens as keys through the real gateway: the counter of a token, bad tokens, and overrides.
 #include "tests/gateway/support.hpp"
 #include "tests/identity/support/signer.hpp"
 
@@ -38,7 +38,7 @@ unsigned ask(const running_gateway& gateway, const std::string& text) { return s
 
 } // namespace
 
-TEST_CASE("tokens: a claim is a key, another claim the plan; a bad token is 401 and nobody's counter")
+TEST_CASE("tokens: a claim is a key, another claim the plan; a bad token is 401 and has no counter")
 {
     recorder up;
     running_gateway gateway(by_claim(up, "refuse", "[ { jwt_claim: sub }, client_ip ]", "plans: { pro: 2/hour }"));
@@ -59,15 +59,15 @@ TEST_CASE("tokens: a claim is a key, another claim the plan; a bad token is 401 
         CHECK(status_of(answer) == 401);
         CHECK(field_of(answer, "WWW-Authenticate") == "Bearer error=\"invalid_token\"");
     }
-    CHECK(ask(gateway, with_token(token_of(R"({"sub":"eve"})"), "Authorization: Bearer x\r\n")) == 401); // two of them
+    CHECK(ask(gateway, with_token(token_of(R"({"sub":"eve"})"), "Authorization: Bearer x\r\n")) == 401); // two tokens
     CHECK(up.requests().size() == seen);
-    // No token, or another scheme: the next source.
+    // No token, or another scheme: the next source is used.
     CHECK(ask(gateway, "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YTpi\r\n\r\n") == 200);
     CHECK(ask(gateway, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") == 429);
-    CHECK(ask(gateway, with_token(token_of(R"({"sub":["ann"]})"))) == 429); // no such claim: the address too
+    CHECK(ask(gateway, with_token(token_of(R"({"sub":["ann"]})"))) == 429); // no such claim: the address is used too
 }
 
-TEST_CASE("tokens: where a bad one counts as absent it is the next source's, never what it says")
+TEST_CASE("tokens: when a bad one counts as absent the next source is used, never its claims")
 {
     recorder up;
     running_gateway gateway(by_claim(up, "absent", "[ { jwt_claim: sub }, client_ip ]", "count_refused: false"));
@@ -80,7 +80,7 @@ TEST_CASE("tokens: where a bad one counts as absent it is the next source's, nev
     CHECK(ask(gateway, with_token(token_of(R"({"sub":"a"})"))) == 200);
 }
 
-TEST_CASE("overrides: a name in a header is not the name that a token vouches for")
+TEST_CASE("overrides: a name in a header does not get the override of a verified name")
 {
     recorder up;
     running_gateway gateway(
@@ -92,7 +92,7 @@ TEST_CASE("overrides: a name in a header is not the name that a token vouches fo
     CHECK(ask(gateway, claims_to_be_ann) == 429);
 }
 
-TEST_CASE("overrides: nor is it when it is another part of a composite key")
+TEST_CASE("overrides: nor does it as another part of a composite key")
 {
     recorder up;
     auto yaml = by_claim(up, "refuse", "[ { jwt_claim: sub } ]\n  tenant: [ { header: X-Tenant } ]",

@@ -1,4 +1,5 @@
-// Upstreams that answer wrongly, too much or too little: hardening D1-D6 and the upstream rows of the fault catalogue.
+// Upstreams with malformed, too long or incomplete answers: hardening D1-D6 and the upstream rows of the fault
+// catalogue.
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const std::string post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody";
 
-// Answers each connection's one request with `answer`, then closes or resets.
+// Answers one request per connection with `answer`, then closes or resets.
 raw_upstream::handler once(std::string answer, bool reset = false)
 {
     return [answer = std::move(answer), reset](raw_upstream& self, raw_connection& client) {
@@ -66,26 +67,26 @@ TEST_CASE("upstream: D1, an answer with ambiguous framing or a bad head is 502 a
         running_gateway gateway(running_gateway::in_front_of(up.server()));
         auto client = gateway.connect();
         client.send(get);
-        const auto said = client.read_response();
-        CHECK(status_of(said) == 502);
-        CHECK(count(said, "\r\nDate: ") == 1);
+        const auto result = client.read_response();
+        CHECK(status_of(result) == 502);
+        CHECK(count(result, "\r\nDate: ") == 1);
         up.wait_until_closed();
-        client.send(get); // the client's connection is not to blame
+        client.send(get); // the client's connection stays open
         CHECK(status_of(client.read_response()) == 502);
         CHECK(up.connections() == 2);
         CHECK(up.requests().size() == 2);
     }
-    SUBCASE("repetitions that agree are one")
+    SUBCASE("equal repetitions count as one")
     {
         raw_upstream up(always(head + "Content-Length: 2, 2\r\nContent-Length: 2\r\n\r\nok"));
         running_gateway gateway(running_gateway::in_front_of(up));
-        const auto said = gateway.ask(get);
-        CHECK(status_of(said) == 200);
-        CHECK(count(said, "Content-Length") == 1);
+        const auto result = gateway.ask(get);
+        CHECK(status_of(result) == 200);
+        CHECK(count(result, "Content-Length") == 1);
     }
 }
 
-TEST_CASE("upstream: D2, one that closes or resets without a byte is 502 once")
+TEST_CASE("upstream: D2, one that closes or resets without a byte is one 502")
 {
     for (const bool reset : {false, true}) {
         CAPTURE(reset);
@@ -109,13 +110,13 @@ TEST_CASE("upstream: D2, a name without an address is 502, and the gateway goes 
                             "upstreams:\n  nowhere: { servers: [ 'no-such-host.invalid:80' ] }\n  up: { echo: true }\n"
                             "routes:\n  - { name: here, match: { path: /here }, upstream: up }\n"
                             "  - { name: all, upstream: nowhere }\n");
-    const auto said = gateway.ask(get);
-    CHECK(status_of(said) == 502);
-    CHECK(said.find("upstream_unresolved") != std::string::npos);
+    const auto result = gateway.ask(get);
+    CHECK(status_of(result) == 502);
+    CHECK(result.find("upstream_unresolved") != std::string::npos);
     CHECK(status_of(gateway.ask("GET /here HTTP/1.1\r\nHost: a\r\n\r\n")) == 200);
 }
 
-TEST_CASE("upstream: D2, a server that refuses gives the request to the next one, a body on its way included")
+TEST_CASE("upstream: D2, after a server that refuses the next one gets the request, including a started body")
 {
     std::uint16_t closed_port = 0;
     {
@@ -178,21 +179,21 @@ TEST_CASE("upstream: D3, a truncated body is a broken answer, never a clean end"
             running_gateway gateway(running_gateway::in_front_of(up));
             auto client = gateway.connect();
             client.send("GET / HTTP/" + version + "\r\nHost: a\r\n\r\n");
-            const auto said = client.read_all();
+            const auto result = client.read_all();
             CHECK(client.was_closed());
-            CHECK_FALSE(said.ends_with("0\r\n\r\n"));
+            CHECK_FALSE(result.ends_with("0\r\n\r\n"));
             const bool ends_by_length =
-                field_of(said, "Content-Length") == "10" || status_of(said) == 502 || said.empty();
-            const bool ends_by_chunk = field_of(said, "Transfer-Encoding") == "chunked";
+                field_of(result, "Content-Length") == "10" || status_of(result) == 502 || result.empty();
+            const bool ends_by_chunk = field_of(result, "Transfer-Encoding") == "chunked";
             CHECK((client.was_reset() || ends_by_length || ends_by_chunk));
-            if (field_of(said, "Content-Length") == "10")
-                CHECK(body_of(said).size() < 10);
+            if (field_of(result, "Content-Length") == "10")
+                CHECK(body_of(result).size() < 10);
             CHECK(up.connections() == 1);
         }
     }
 }
 
-TEST_CASE("upstream: D3, an answer that stalls is cut when the time is over")
+TEST_CASE("upstream: D3, an answer that stalls is cut after the timeout")
 {
     raw_upstream up([](raw_upstream& self, raw_connection& client) {
         self.read_request(client);
@@ -203,9 +204,9 @@ TEST_CASE("upstream: D3, an answer that stalls is cut when the time is over")
     running_gateway gateway(running_gateway::in_front_of(up, "", "", "    timeouts: { idle: 100ms }\n"));
     auto client = gateway.connect();
     client.send(get);
-    const auto said = client.read_all();
+    const auto result = client.read_all();
     CHECK(client.was_closed());
-    CHECK(body_of(said).size() < 10);
+    CHECK(body_of(result).size() < 10);
     up.wait_for_ended(1);
 }
 
@@ -222,9 +223,9 @@ TEST_CASE("upstream: D4, bytes behind an answer are never the answer to another 
         auto client = gateway.connect();
         for (int i = 0; i < 3; ++i) {
             client.send(get);
-            const auto said = client.read_response();
-            CHECK(status_of(said) == 200);
-            CHECK(said.find("poison") == std::string::npos);
+            const auto result = client.read_response();
+            CHECK(status_of(result) == 200);
+            CHECK(result.find("poison") == std::string::npos);
         }
         CHECK(up.connections() == 3);
     }
@@ -236,8 +237,8 @@ TEST_CASE("upstream: D5, unsolicited bytes on an idle connection are found befor
                                       "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", "x"}) {
         CAPTURE(unasked);
         std::mutex lock;
-        std::condition_variable said_it;
-        bool said = false;
+        std::condition_variable has_sent;
+        bool is_sent = false;
         raw_upstream up([&](raw_upstream& self, raw_connection& client) {
             if (self.read_request(client).empty())
                 return;
@@ -245,8 +246,8 @@ TEST_CASE("upstream: D5, unsolicited bytes on an idle connection are found befor
             // The answer has left in a segment of its own; the gateway takes both in one read or finds the rest later.
             client.send(unasked);
             std::unique_lock guard(lock);
-            said = true;
-            said_it.notify_all();
+            is_sent = true;
+            has_sent.notify_all();
             guard.unlock();
             client.read_all();
         });
@@ -258,8 +259,8 @@ TEST_CASE("upstream: D5, unsolicited bytes on an idle connection are found befor
             CHECK(status_of(response) == 200);
             CHECK(body_of(response) == "ok");
             std::unique_lock guard(lock);
-            said_it.wait_for(guard, std::chrono::seconds{30}, [&] { return said; });
-            said = false;
+            has_sent.wait_for(guard, std::chrono::seconds{30}, [&] { return is_sent; });
+            is_sent = false;
         }
         CHECK(up.connections() == 3);
     }
@@ -293,7 +294,7 @@ TEST_CASE("upstream: D6, bodies that end with the connection are whole, and it i
 
 TEST_CASE("upstream: stale keep-alive connections never make a POST arrive twice")
 {
-    // It closes right behind each answer: every round, closing and the next request race.
+    // It closes directly after each answer: in every round the close and the next request race.
     raw_upstream up([](raw_upstream& self, raw_connection& client) {
         if (!self.read_request(client).empty())
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -329,11 +330,11 @@ TEST_CASE("upstream: an answer that comes before the body has ended reaches the 
     for (const std::string framing : {"Content-Length: 1000000", "Transfer-Encoding: chunked"}) {
         auto client = gateway.connect();
         client.send("POST / HTTP/1.1\r\nHost: a\r\n" + framing + "\r\n\r\n");
-        const auto said = client.read_response();
-        CHECK(status_of(said) == 403);
-        CHECK(body_of(said) == "no");
+        const auto result = client.read_response();
+        CHECK(status_of(result) == 403);
+        CHECK(body_of(result) == "no");
         CHECK(client.read_all() == "");
-        CHECK(client.was_closed()); // it cannot be known where the next request would begin
+        CHECK(client.was_closed()); // the beginning of the next request is unknown
     }
     up.wait_for_ended(2);
     CHECK(up.connections() == 2);
@@ -353,7 +354,7 @@ TEST_CASE("upstream: an early answer on a connection that is then reset still re
     CHECK((status == 413 || status == 502)); // the kernel may drop the answer with the reset
 }
 
-TEST_CASE("upstream: while an upload is answered as it goes, both directions flow")
+TEST_CASE("upstream: an upload and its answer are forwarded at the same time")
 {
     raw_upstream up([](raw_upstream&, raw_connection& client) {
         client.read_until("\r\n\r\n");
@@ -377,7 +378,7 @@ TEST_CASE("upstream: while an upload is answered as it goes, both directions flo
     }
     client.send("0\r\n\r\n");
     CHECK(client.read_until("0\r\n\r\n") == "0\r\n\r\n");
-    client.send(get); // both connections go on
+    client.send(get); // both connections stay usable
     CHECK(body_of(client.read_response()) == "ok");
     CHECK(up.connections() == 1);
 }

@@ -22,8 +22,8 @@ std::string url_of(const cluster_group& group)
 
 std::string field(const running_gateway& gateway, const std::string& key)
 {
-    const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: " + key + "\r\nConnection: close\r\n\r\n");
-    return field_of(said, "RateLimit");
+    const auto result = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: " + key + "\r\nConnection: close\r\n\r\n");
+    return field_of(result, "RateLimit");
 }
 
 // How many keys a node has.
@@ -83,8 +83,8 @@ TEST_CASE("redis cluster: a node lost: its keys meet the outage, others are deci
     const auto lost = key_on(1), kept = key_on(0);
     group.nodes[1]->stop();
     REQUIRE(eventually([&] {
-        const auto said = ask_admin(gateway, "/readyz");
-        return status_of(said) == 200 && said.find("some keys are out of reach: 127.0.0.1:") != std::string::npos;
+        const auto result = ask_admin(gateway, "/readyz");
+        return status_of(result) == 200 && result.find("some keys are out of reach: 127.0.0.1:") != std::string::npos;
     }));
     CHECK(ask_for(gateway, 10, lost).passed == 10); // open
     CHECK(ask_for(gateway, 10, kept).passed == 4);

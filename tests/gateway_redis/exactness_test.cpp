@@ -57,10 +57,10 @@ TEST_CASE("redis: a chain is decided at once: who is refused by the day is not c
     auto of_b = ask_for(two, 15, "b");
     of_b += ask_for(one, 15, "b");
     CHECK(of_b.passed == 10);
-    const auto said = one.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: a\r\nConnection: close\r\n\r\n");
-    CHECK(status_of(said) == 429);
-    CHECK(field_of(said, "RateLimit").find("\"minute\";r=30") != std::string::npos);
-    CHECK(field_of(said, "RateLimit").find("\"day\";r=0") != std::string::npos);
+    const auto result = one.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: a\r\nConnection: close\r\n\r\n");
+    CHECK(status_of(result) == 429);
+    CHECK(field_of(result, "RateLimit").find("\"minute\";r=30") != std::string::npos);
+    CHECK(field_of(result, "RateLimit").find("\"day\";r=0") != std::string::npos);
 }
 
 TEST_CASE("redis: chains asked by four gateways at once: what the users were charged is what the route was")
@@ -93,10 +93,10 @@ TEST_CASE("redis: chains asked by four gateways at once: what the users were cha
     for (std::size_t i = 0; i < of_user.size(); ++i) {
         CAPTURE(i);
         passed += of_user[i].passed;
-        const auto said = gateways[i]->ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: user" + std::to_string(i) +
-                                           "\r\nConnection: close\r\n\r\n");
-        CHECK(status_of(said) == 429);
-        const auto left = field_of(said, "RateLimit");
+        const auto result = gateways[i]->ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: user" + std::to_string(i) +
+                                             "\r\nConnection: close\r\n\r\n");
+        CHECK(status_of(result) == 429);
+        const auto left = field_of(result, "RateLimit");
         CHECK(left.find("\"hour\";r=" + std::to_string(40 - of_user[i].passed) + ";") != std::string::npos);
         CHECK(left.find("\"day\";r=" + std::to_string(1000 - of_user[i].passed) + ";") != std::string::npos);
         CHECK(left.find("\"all\";r=0") != std::string::npos);

@@ -43,10 +43,10 @@ TEST_CASE("redis: where rules are closed an outage is a 503 that says when to co
     CHECK(ask_for(gateway, 1, "one").passed == 1);
     server.stop();
     CHECK(eventually([&] { return status_of(ask_admin(gateway, "/readyz")) == 503; }));
-    const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
-    CHECK(status_of(said) == 503);
-    CHECK(field_of(said, "Retry-After") == "1");
-    CHECK(said.find("store_unavailable") != std::string::npos);
+    const auto result = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
+    CHECK(status_of(result) == 503);
+    CHECK(field_of(result, "Retry-After") == "1");
+    CHECK(result.find("store_unavailable") != std::string::npos);
     server.start();
     REQUIRE(wait_until_connected(gateway));
     CHECK(ask_for(gateway, 12, "one").passed == 10);
@@ -118,8 +118,8 @@ TEST_CASE("redis: a reload to a server that says nothing is told, whatever the o
     gateway.reload(configuration("redis://127.0.0.1:" + std::to_string(silent.port()),
                                  {.rules = ten, .store_options = "on_outage: closed, connect_timeout: 60s"}));
     CHECK(eventually([&] {
-        const auto said = ask_admin(gateway, "/readyz");
-        return status_of(said) == 503 && said.find("store shared: not connected yet") != std::string::npos;
+        const auto result = ask_admin(gateway, "/readyz");
+        return status_of(result) == 503 && result.find("store shared: not connected yet") != std::string::npos;
     }));
 }
 
@@ -150,9 +150,9 @@ TEST_CASE("redis: two chains together wait no longer than one may")
     std::atomic<bool> is_slow{false}; // 200 ms for each answer, once the scripts are known
     raw_upstream relay([&](raw_upstream&, raw_connection& client) {
         auto redis = raw_connection::to(static_cast<std::uint16_t>(server.port()));
-        for (auto asked = client.read_some(); !asked.empty(); asked = client.read_some()) {
+        for (auto sent = client.read_some(); !sent.empty(); sent = client.read_some()) {
             std::this_thread::sleep_for(std::chrono::milliseconds{is_slow ? 200 : 0});
-            redis.send(asked);
+            redis.send(sent);
             client.send(redis.read_some());
         }
     });
@@ -166,9 +166,9 @@ TEST_CASE("redis: two chains together wait no longer than one may")
     REQUIRE(wait_until_connected(gateway));
     CHECK(ask_for(gateway, 1, "one").passed == 1);
     is_slow = true;
-    const auto said = ask_for(gateway, 1, "one");
-    CHECK(said.passed == 1);
-    MESSAGE("two chains of 200 ms each: answered after " << said.longest.count() << " us, the timeout is 300000");
+    const auto result = ask_for(gateway, 1, "one");
+    CHECK(result.passed == 1);
+    MESSAGE("two chains of 200 ms each: answered after " << result.longest.count() << " us, the timeout is 300000");
     CHECK(metric_at_last(gateway, "headgate_redis_decisions_total{store=\"shared\"}", 4) == 4);
     CHECK(metric(gateway, "headgate_redis_failures_total{store=\"shared\"}") == 1); // the second was not in time
 }
@@ -188,9 +188,9 @@ TEST_CASE("redis: a reply cut in the middle, or that is none, is the outage of i
             configuration("redis://127.0.0.1:" + std::to_string(strange.port()), {.rules = ten, .workers = 1}));
         for (int i = 0; i < 3; ++i) {
             REQUIRE(wait_until_connected(gateway));
-            const auto said = ask_for(gateway, 1, "one");
-            CHECK(said.passed == 1);
-            CHECK(said.longest < std::chrono::seconds{4}); // the store's timeout is 5 s: nobody waited for it
+            const auto result = ask_for(gateway, 1, "one");
+            CHECK(result.passed == 1);
+            CHECK(result.longest < std::chrono::seconds{4}); // the store's timeout is 5 s: nobody waited for it
         }
         gateway.reload(configuration(server, {.rules = ten, .workers = 1}));
         CHECK(eventually([&] { return ask_for(gateway, 12, "one").refused > 0; }));

@@ -19,8 +19,8 @@ TEST_CASE("redis: a refusal in a later chain gives back what an earlier one took
         server, {.rules = "      - { name: hour, key: user, " + hour + "5/hour }\n", .chains = "[ guard, api ]"}));
     REQUIRE(wait_until_connected(gateway));
     CHECK(ask_for(gateway, 50, "one").passed == 5);
-    const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
-    CHECK(field_of(said, "RateLimit").find("\"guard\";r=995") != std::string::npos);
+    const auto result = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
+    CHECK(field_of(result, "RateLimit").find("\"guard\";r=995") != std::string::npos);
 }
 
 TEST_CASE("redis: requests whose outcome does not count are given back")
@@ -33,8 +33,8 @@ TEST_CASE("redis: requests whose outcome does not count are given back")
     REQUIRE(wait_until_connected(gateway));
     for (int i = 0; i < 12; ++i) {
         CHECK(eventually([&] { // given back a moment after the answer
-            const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
-            return status_of(said) == 500;
+            const auto result = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
+            return status_of(result) == 500;
         }));
     }
 }
@@ -88,8 +88,8 @@ TEST_CASE("redis: a reload with another limit counts what was used")
     CHECK(ask_for(gateway, 12, "one").passed == 10);
     gateway.reload(with("25/hour"));
     REQUIRE(eventually([&] {
-        const auto said = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: other\r\nConnection: close\r\n\r\n");
-        return field_of(said, "RateLimit-Policy").find("q=25") != std::string::npos;
+        const auto result = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: other\r\nConnection: close\r\n\r\n");
+        return field_of(result, "RateLimit-Policy").find("q=25") != std::string::npos;
     }));
     auto after = ask_for(gateway, 20, "one");
     after += ask_for(gateway, 20, "one");
@@ -136,9 +136,9 @@ TEST_CASE("redis: over a Unix socket, as a user that may do no more than docs/re
                                 "      - { name: parallel, key: user, algorithm: concurrency, limit: 50 }\n",
                        .store_options = "timeout: 5s, on_outage: closed, username: headgate, password: secret"}));
     REQUIRE(wait_until_connected(gateway));
-    const auto said = ask_for(gateway, 9, "one");
-    CHECK(said.passed == 5);
-    CHECK(said.refused == 4);
+    const auto result = ask_for(gateway, 9, "one");
+    CHECK(result.passed == 5);
+    CHECK(result.refused == 4);
     CHECK(metric(gateway, "headgate_redis_lost_corrections_total{store=\"shared\"}") == 0); // slots were given back
     CHECK(metric(gateway, "headgate_redis_errors_total{store=\"shared\"}") == 0);
 }

@@ -38,8 +38,8 @@ std::string configuration(const std::string& url, const shared_setup& how)
 bool wait_until_connected(running_gateway& gateway)
 {
     return eventually([&] {
-        const auto said = ask_admin(gateway, "/readyz");
-        return status_of(said) == 200 && said.find("\"warnings\":[]") != std::string::npos;
+        const auto result = ask_admin(gateway, "/readyz");
+        return status_of(result) == 200 && result.find("\"warnings\":[]") != std::string::npos;
     });
 }
 

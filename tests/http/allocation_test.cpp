@@ -1,5 +1,5 @@
-// Once its buffers have grown, gateway/http does a whole request without a heap allocation. Every allocation of this
-// executable is counted.
+// Once its buffers have grown, gateway/http processes a whole request without a heap allocation. Every allocation of
+// this executable is counted.
 #include "gateway/http/chunk_decoder.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/framing.hpp"
@@ -33,7 +33,7 @@ void* operator new(std::size_t size)
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-TEST_CASE("http: a warm exchange allocates nothing")
+TEST_CASE("http: a request and its answer allocate nothing once warm")
 {
     const std::string request =
         "POST /a/%2e%2E/api/7/x?q=1 HTTP/1.1\r\nHost: API.example.com:80\r\nConnection: x-mine\r\nX-Mine: 1\r\n"

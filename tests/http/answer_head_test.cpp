@@ -19,7 +19,7 @@ std::string http1(const answer_head& head, unsigned minor_version, std::string_v
 
 } // namespace
 
-TEST_CASE("answer head: framing and Connection stand where their places were marked, else behind all lines")
+TEST_CASE("answer head: framing and Connection are inserted at their marked places, otherwise after all lines")
 {
     field_lines fields;
     fields.text().append("A: 1\r\n");
@@ -37,7 +37,8 @@ TEST_CASE("answer head: framing and Connection stand where their places were mar
     CHECK(http1({.status = 204, .fields = &fields, .has_body = false}, 1) == "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
-TEST_CASE("C6: a length is told where no body follows, C11: a body without one ends with an old client's connection")
+TEST_CASE(
+    "C6: a length is sent where no body follows, C11: for HTTP/1.0 a body without a length ends with the connection")
 {
     field_lines fields;
     CHECK(frame_answer({.status = 304, .fields = &fields, .length = 7, .has_body = false}, 1) ==
@@ -47,7 +48,7 @@ TEST_CASE("C6: a length is told where no body follows, C11: a body without one e
     CHECK(frame_answer({.status = 200, .fields = &fields}, 0).kind == body_kind::until_close);
 }
 
-TEST_CASE("C7: a 101 names the one upgrade there is")
+TEST_CASE("C7: a 101 names the only supported upgrade")
 {
     field_lines fields;
     CHECK(http1({.status = 101, .fields = &fields, .has_body = false}, 1, "upgrade") ==

@@ -1,4 +1,4 @@
-// How long the pure parts of a request take, in nanoseconds: for comparing a change with what was before. Built with
+// Measures the pure parts of a request in nanoseconds, to compare a change with the previous state. Built with
 // HEADGATE_BENCH; best of several runs, one core.
 #include "gateway/http/chunk_decoder.hpp"
 #include "gateway/http/framing.hpp"
@@ -48,7 +48,7 @@ const std::string browser =
     "Cookie: session=0123456789abcdef0123456789abcdef; theme=dark\r\nReferer: https://example.com/start\r\n"
     "Sec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\nX-API-Key: 0123456789abcdef\r\n\r\n";
 
-// Beast's parser with the least work: it keeps views.
+// Beast's parser with minimal work: it keeps views.
 class beast_parser : public boost::beast::http::basic_parser<true>
 {
 public:
@@ -113,7 +113,7 @@ void heads(const char* name, const std::string& bytes)
     });
     std::vector<std::pair<std::string_view, std::string_view>> kept;
     const auto beast = nanoseconds(200'000, [&](int) {
-        beast_parser other; // cannot be reset; the capacity of its vector is kept
+        beast_parser other; // Beast's parser cannot be reset; the capacity of the vector is kept
         other.fields.swap(kept);
         other.fields.clear();
         other.eager(false);
@@ -139,12 +139,12 @@ void routes(int count)
     const router table(patterns);
     // The paths lie next to each other in memory, as in a read buffer: only the cache misses of the router count.
     std::mt19937 random(1);
-    std::vector<std::array<char, 64>> asked(1 << 14);
-    for (auto& path : asked)
+    std::vector<std::array<char, 64>> targets(1 << 14);
+    for (auto& path : targets)
         std::snprintf(path.data(), path.size(), "%s", paths[random() % paths.size()].c_str());
     route_match match;
     const auto took = nanoseconds(1 << 14, [&](int i) {
-        const std::string_view path(asked[static_cast<std::size_t>(i)].data());
+        const std::string_view path(targets[static_cast<std::size_t>(i)].data());
         table.find({"api.example.com", path, method_id::get, "GET", nullptr}, match);
         sink = match.route;
     });

@@ -52,7 +52,7 @@ decoded decode(std::string_view bytes, std::size_t piece, const chunk_limits& li
     return out;
 }
 
-// In one piece, byte by byte and in sevens: the outcome must not depend on it (A16).
+// Decodes in one piece, byte by byte and in pieces of seven bytes: the result must not depend on it (A16).
 decoded decode(std::string_view bytes, const chunk_limits& limits = {})
 {
     const auto whole = decode(bytes, bytes.size() + 1, limits);
@@ -69,7 +69,7 @@ decoded decode(std::string_view bytes, const chunk_limits& limits = {})
 
 } // namespace
 
-TEST_CASE("chunks: data comes out whole, and what follows the last chunk is left alone")
+TEST_CASE("chunks: the whole data is returned, and bytes after the last chunk are not consumed")
 {
     const auto out = decode("5\r\nhello\r\nA\r\n, chunked!\r\n0\r\n\r\nGET /");
     CHECK(out.body == "hello, chunked!");
@@ -80,7 +80,7 @@ TEST_CASE("chunks: data comes out whole, and what follows the last chunk is left
     CHECK(decode("5\r\nhel").code == "need_more");
 }
 
-TEST_CASE("A8: a chunk size is 1 to 16 hexadecimal digits, and then CR LF or an extension")
+TEST_CASE("A8: a chunk size is 1 to 16 hexadecimal digits, followed by CR LF or an extension")
 {
     for (const auto bytes : {"\r\n"sv,
                              "x\r\n"sv,
@@ -135,7 +135,7 @@ TEST_CASE("A10: CR or LF inside a quoted extension is refused; valid extensions 
     CHECK(out.body == "hello");
 }
 
-TEST_CASE("A11: extensions and trailers are bounded over the whole body")
+TEST_CASE("A11: extensions and trailers are limited over the whole body")
 {
     std::string many;
     for (int i = 0; i < 100; ++i)
@@ -154,7 +154,7 @@ TEST_CASE("A11: extensions and trailers are bounded over the whole body")
     CHECK(describe(http_error::chunk_extensions_too_large).status == 400);
 }
 
-TEST_CASE("A12: trailers are read apart from the headers")
+TEST_CASE("A12: trailers are kept separate from the headers")
 {
     const auto out = decode("3\r\nabc\r\n0\r\nX-Sum: 12\r\nHost: evil\r\n\r\nrest");
     CHECK(out.code == "done");
@@ -179,7 +179,7 @@ TEST_CASE("chunks: a decoder that is reset starts a new body")
     CHECK(decoder.next("0\r\n\r\n").kind == what::done);
 }
 
-TEST_CASE("chunks: the line we write is one the decoder reads")
+TEST_CASE("chunks: the decoder reads the line that chunk_writer writes")
 {
     chunk_line buffer;
     CHECK(format_chunk_line(0x1234, buffer) == "1234\r\n");

@@ -38,7 +38,7 @@ std::string client(std::string_view peer, std::vector<std::pair<std::string, std
 
 } // namespace
 
-TEST_CASE("K1: the client is the peer, unless the peer is trusted; then the nearest hop that is not")
+TEST_CASE("K1: the client is the peer, unless the peer is trusted; then the nearest hop that is not trusted")
 {
     const auto rules = trusting({"10.0.0.0/8", "2001:db8::/32"});
     CHECK(client("9.9.9.9", {{"X-Forwarded-For", "1.1.1.1"}}, rules) == "9.9.9.9");
@@ -53,7 +53,7 @@ TEST_CASE("K1: the client is the peer, unless the peer is trusted; then the near
     CHECK(client("10.0.0.1", {{"X-Forwarded-For", "10.3.3.3, 10.4.4.4"}}, rules) == "10.3.3.3");
 }
 
-TEST_CASE("K1: an entry that cannot be read ends the walk at the last good one")
+TEST_CASE("K1: a malformed entry ends the walk at the last valid one")
 {
     const auto rules = trusting({"10.0.0.0/8"});
     for (const auto junk :
@@ -67,7 +67,7 @@ TEST_CASE("K1: an entry that cannot be read ends the walk at the last good one")
     CHECK(client("10.0.0.1", {{"X-Forwarded-For", "1.1.1.1, ,"}}, rules) == "1.1.1.1");
 }
 
-TEST_CASE("K2: other headers that claim an address change nothing")
+TEST_CASE("K2: other headers with an address have no effect")
 {
     const auto rules = trusting({"10.0.0.0/8"});
     for (const auto name : {"Forwarded", "X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP"})

@@ -18,7 +18,7 @@ std::string body(http_error error, std::string_view request_id)
 
 } // namespace
 
-TEST_CASE("errors: every error has a status with a phrase, a code of its own, a title and a culprit")
+TEST_CASE("errors: every error has a status with a phrase, a distinct code, a title and a culprit")
 {
     std::set<std::string_view> codes;
     std::set<unsigned> statuses;
@@ -58,7 +58,7 @@ TEST_CASE("A15: an error closes the connection unless the message was read and u
     }
 }
 
-TEST_CASE("D1: a client's fault seen in an upstream's message is the upstream's")
+TEST_CASE("D1: a message error in an upstream's answer is an upstream error")
 {
     for (unsigned i = 1; i < static_cast<unsigned>(http_error::count_); ++i)
         CHECK(describe(as_upstream_error(static_cast<http_error>(i))).to_blame == culprit::upstream);

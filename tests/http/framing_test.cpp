@@ -8,7 +8,7 @@ namespace {
 
 request_framing framed(std::string_view bytes)
 {
-    static std::unique_ptr<parsed<request_parser>> kept; // the framing views it
+    static std::unique_ptr<parsed<request_parser>> kept; // the framing has views of it
     kept = parse_request(bytes);
     request_framing framing;
     INFO(bytes);
@@ -21,13 +21,13 @@ struct response_outcome
     http_error error;
     response_framing framing;
 };
-response_outcome answer(std::string_view bytes, method_id asked = method_id::get)
+response_outcome answer(std::string_view bytes, method_id request_method = method_id::get)
 {
     static std::unique_ptr<parsed<response_parser>> kept;
     kept = parse_response(bytes);
     REQUIRE(kept->state == parse_state::done);
     response_outcome out{};
-    out.error = frame_response(asked, kept->head(), out.framing);
+    out.error = frame_response(request_method, kept->head(), out.framing);
     return out;
 }
 std::string ok_with(std::string_view lines) { return "HTTP/1.1 200 OK\r\n" + std::string(lines) + "\r\n"; }
@@ -43,7 +43,7 @@ TEST_CASE("A1: two Content-Length lines are refused, different or not")
     CHECK(describe(http_error::bad_content_length).closes);
 }
 
-TEST_CASE("A2: Content-Length is digits and nothing else")
+TEST_CASE("A2: Content-Length consists of digits only")
 {
     for (const auto value : {"", "+5", "-5", "0x5", "5e0", "5.0", "5 5", "5,5", "5, 5", "5x", "5\t5",
                              "\xa0"
@@ -75,7 +75,7 @@ TEST_CASE("A4: leading zeros of a Content-Length are decimal")
     CHECK(framed(post_with("Content-Length: 000000000000000000000000000000007\r\n")).body.length == 7);
 }
 
-TEST_CASE("A5: Content-Length beside Transfer-Encoding is refused in either order")
+TEST_CASE("A5: Content-Length together with Transfer-Encoding is refused in either order")
 {
     CHECK(request_code(post_with("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n")) == "bad_framing");
     CHECK(request_code(post_with("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n")) == "bad_framing");
@@ -110,7 +110,7 @@ TEST_CASE("A7: Transfer-Encoding in HTTP/1.0 is refused")
     CHECK(request_code("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n") == "bad_framing");
 }
 
-TEST_CASE("C8: a body may come with any method, and without a length there is none")
+TEST_CASE("C8: any method may have a body, and without a length there is none")
 {
     CHECK(framed(get_with("")).body.kind == body_kind::none);
     CHECK(framed(post_with("")).body.kind == body_kind::none);
@@ -153,7 +153,7 @@ TEST_CASE("B31: CONNECT and TRACE are 405; Max-Forwards is read on OPTIONS only 
           "bad_max_forwards");
 }
 
-TEST_CASE("C1: naming a protected field in Connection is refused, naming others is remembered")
+TEST_CASE("C1: naming a protected field in Connection is refused, other names are stored")
 {
     for (const auto name : {"Host", "Content-Length", "authorization", "Cookie", "X-Forwarded-For", "X-Forwarded-Proto",
                             "X-Forwarded-Host", "Transfer-Encoding", "Forwarded", "Via", "x_forwarded_for"}) {
@@ -184,7 +184,7 @@ TEST_CASE("C4: 100-continue is the only expectation, and HTTP/1.0 has none")
     CHECK(describe(http_error::expectation_failed).status == 417);
 }
 
-TEST_CASE("C11: HTTP/1.1 stays open unless told, HTTP/1.0 closes unless told")
+TEST_CASE("C11: HTTP/1.1 stays open by default, HTTP/1.0 closes by default")
 {
     CHECK(framed(get_with("")).keep_alive);
     CHECK_FALSE(framed(get_with("Connection: close\r\n")).keep_alive);
@@ -211,7 +211,7 @@ TEST_CASE("D1: a response whose length is ambiguous is an upstream error")
     CHECK(answer(ok_with("Content-Length: 5, 5\r\n")).framing.body.length == 5);
 }
 
-TEST_CASE("C6: HEAD, 1xx, 204 and 304 have no body whatever the head says")
+TEST_CASE("C6: answers to HEAD, 1xx, 204 and 304 have no body, whatever their head contains")
 {
     const auto none = body_framing{};
     CHECK(answer(ok_with("Content-Length: 5\r\n"), method_id::head).framing.body == none);

@@ -88,7 +88,7 @@ TEST_CASE("head: Beast reads the fields that the scan has seen, whatever their f
     CHECK(fields.lines[9].underscore);
 }
 
-TEST_CASE("head: what framing admits is parsed, even where Beast dislikes a value that it interprets")
+TEST_CASE("head: what framing admits is parsed, even when Beast rejects a value that it interprets")
 {
     const auto request = parse_request(get_with("Proxy-Connection: a b\r\nX: y\r\nConnection: close\r\n"));
     REQUIRE(request->state == parse_state::done);
@@ -118,7 +118,7 @@ TEST_CASE("head: what Beast refuses is refused with the reason of framing or of 
            {post_with("Content-Length: 5\r\nTransfer-Encoding: gzip\r\n"), "bad_framing"}});
 }
 
-TEST_CASE("head: the fields before the one that is refused, or that has not come, are there for the log")
+TEST_CASE("head: the fields before a refused or missing one are available for the log")
 {
     for (const auto end : {"Bad Name: x\r\n\r\n"sv, " folded\r\n"sv, "Later: unfinis"sv, ""sv}) {
         INFO(end);
@@ -137,7 +137,7 @@ TEST_CASE("head: the fields before the one that is refused, or that has not come
     }
 }
 
-TEST_CASE("head: every known field name has its number, in any case, and its neighbours do not")
+TEST_CASE("head: every known field name has its number, in any case, and similar names do not")
 {
     const std::pair<std::string_view, field_id> names[] = {
         {"Host", field_id::host},
@@ -160,7 +160,7 @@ TEST_CASE("head: every known field name has its number, in any case, and its nei
         {"X-RateLimit-Explain", field_id::x_ratelimit_explain},
         {"X-Request-ID", field_id::x_request_id},
     };
-    // A name in its line, with other bytes behind it.
+    // A name in its line, followed by other bytes.
     const auto find_short = [](std::string name) {
         const auto size = name.size();
         return find_short_field_id((name + ": nothing but a value").c_str(), size);
@@ -218,7 +218,7 @@ TEST_CASE("B21: bare CR, NUL and other control bytes are refused anywhere in the
     CHECK(request->head().fields.lines[1].value == "caf\xe9 \xff\tb");
 }
 
-TEST_CASE("B22: obs-fold and white space before the first header are refused, as soon as the blank is seen")
+TEST_CASE("B22: obs-fold and white space before the first header are refused, as soon as the white space is read")
 {
     check({{get_with("A: b\r\n c\r\n"), "obs_fold"},
            {get_with("A: b\r\n\tc\r\n"), "obs_fold"},
@@ -228,7 +228,7 @@ TEST_CASE("B22: obs-fold and white space before the first header are refused, as
            {"GET / HTTP/1.1\r\nHost: a\r\n ", "obs_fold"}});
 }
 
-TEST_CASE("B23: a bare LF is refused as soon as it is seen")
+TEST_CASE("B23: a bare LF is refused as soon as it is read")
 {
     check({{"GET / HTTP/1.1\n", "bare_line_end"},
            {"\n", "bare_line_end"},
@@ -301,7 +301,7 @@ TEST_CASE("B30: request line 8 KiB 414, head 64 KiB 431, 100 fields 431, each ex
     CHECK(request_code(start + std::string(65536 - start.size() - 4, 'x') + "\r\n\r\n") == "none");
     CHECK(request_code(start + std::string(65536 - start.size() - 3, 'x') + "\r\n\r\n") == "head_too_large");
     CHECK(request_code(start + std::string(70000, 'x')) == "head_too_large");
-    // Bytes behind the limit are not looked at.
+    // Bytes after the limit are not read.
     CHECK(request_code(start + std::string(70000, 'x') + '\0') == "head_too_large");
 
     std::string lines;
@@ -320,7 +320,7 @@ TEST_CASE("B30: request line 8 KiB 414, head 64 KiB 431, 100 fields 431, each ex
     CHECK(describe(http_error::too_many_fields).status == 431);
 }
 
-TEST_CASE("B32: TLS bytes are known by the first one, the HTTP/2 preface by its line")
+TEST_CASE("B32: TLS is detected by the first byte, the HTTP/2 preface by its line")
 {
     check({{"\x16"sv, "tls_on_plain_port"},
            {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"sv, "tls_on_plain_port"},
@@ -348,7 +348,7 @@ TEST_CASE("D1: a response's status line and version are read strictly")
     CHECK(good->state == parse_state::done);
     CHECK(good->head().status == 404);
     CHECK(good->head().reason == "Not Here");
-    const auto bare = parse_response("HTTP/1.0 200\r\nA: b\r\n\r\n"); // no space behind the status
+    const auto bare = parse_response("HTTP/1.0 200\r\nA: b\r\n\r\n"); // no space after the status
     CHECK(bare->head().status == 200);
     REQUIRE(bare->head().fields.lines.size() == 1);
     CHECK(bare->head().fields.lines[0].value == "b");
@@ -367,7 +367,7 @@ TEST_CASE("D1: a response's status line and version are read strictly")
           http_error::upstream_head_too_large);
 }
 
-TEST_CASE("C13: a response's fields are held to the same rules as a request's")
+TEST_CASE("C13: a response's fields are checked by the same rules as a request's")
 {
     for (const auto lines :
          {"A : b\r\n"sv, "A: b\r\n c\r\n"sv, "A: b\n"sv, "A: \0b\r\n"sv, "A: b\rc\r\n"sv, "A\r\n"sv, ": b\r\n"sv}) {

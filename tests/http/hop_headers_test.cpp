@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view date = "Mon, 01 Jan 2024 00:00:00 GMT";
 
-// The head an upstream gets for `bytes`; it must be one our own parser takes.
+// Returns the head that an upstream gets for `bytes`; our own parser must accept it.
 std::string upstream_head(std::string_view bytes, upstream_head_options options = {})
 {
     const auto request = parse_request(bytes);
@@ -37,13 +37,13 @@ upstream_head_options quiet()
 }
 
 // The head that a client gets, as the HTTP/1 session writes it.
-std::string client_head(std::string_view bytes, client_field_options options = {}, method_id asked = method_id::get,
-                        std::string_view connection = {})
+std::string client_head(std::string_view bytes, client_field_options options = {},
+                        method_id request_method = method_id::get, std::string_view connection = {})
 {
     const auto response = parse_response(bytes);
     REQUIRE(response->state == parse_state::done);
     response_framing framing;
-    REQUIRE(frame_response(asked, response->head(), framing) == http_error::none);
+    REQUIRE(frame_response(request_method, response->head(), framing) == http_error::none);
     options.connection = &framing.connection;
     options.date = date;
     field_lines fields;
@@ -69,7 +69,8 @@ bool names(const std::string& head, std::string_view name)
 
 } // namespace
 
-TEST_CASE("hop headers: relayed fields keep their order and get one spacing, whichever fields between them are dropped")
+TEST_CASE(
+    "hop headers: forwarded fields keep their order and get uniform spacing, whichever fields between them are dropped")
 {
     const auto head =
         upstream_head("GET / HTTP/1.1\r\nA: 1\r\nHost: h\r\nB: 2\r\nC:3\r\nD:  4 \r\nE:\r\nF: \r\nTE: x\r\n"
@@ -82,7 +83,7 @@ TEST_CASE("hop headers: relayed fields keep their order and get one spacing, whi
           "HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nDate: " + std::string(date) + "\r\n\r\n");
 }
 
-TEST_CASE("C1: hop-by-hop and nominated fields stay behind on the way up")
+TEST_CASE("C1: hop-by-hop and named fields are not forwarded in requests")
 {
     const auto head = upstream_head(
         "GET /x?y HTTP/1.1\r\nHost: h:1\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\nKeep-Alive: 5\r\n"
@@ -95,7 +96,7 @@ TEST_CASE("C1: hop-by-hop and nominated fields stay behind on the way up")
     CHECK(has(upstream_head(get_with("Proxy-Authorization: x\r\n"), keeping), "Proxy-Authorization: x"));
 }
 
-TEST_CASE("C1: hop-by-hop and nominated fields stay behind on the way down, a named Content-Length does not")
+TEST_CASE("C1: hop-by-hop and named fields are not forwarded in answers, but a named Content-Length is")
 {
     const auto head = client_head(
         "HTTP/1.1 200 Fine\r\nConnection: keep-alive, X-Mine, Content-Length\r\nX-Mine: 1\r\nKeep-Alive: 5\r\n"
@@ -104,7 +105,7 @@ TEST_CASE("C1: hop-by-hop and nominated fields stay behind on the way down, a na
     CHECK(head == "HTTP/1.1 200 Fine\r\nDate: D\r\nContent-Length: 7\r\n\r\n");
 }
 
-TEST_CASE("C1: of TE only trailers is passed on, and Connection names it")
+TEST_CASE("C1: of TE only trailers is forwarded, and Connection names it")
 {
     const auto head = upstream_head(get_with("TE: gzip, Trailers\r\nConnection: TE\r\n"), quiet());
     CHECK(has(head, "TE: trailers"));
@@ -112,7 +113,7 @@ TEST_CASE("C1: of TE only trailers is passed on, and Connection names it")
     CHECK_FALSE(names(upstream_head(get_with("TE: gzip;q=0.5\r\n"), quiet()), "te"));
 }
 
-TEST_CASE("A4: framing is written anew, never copied")
+TEST_CASE("A4: framing is rewritten, never copied")
 {
     CHECK(has(upstream_head(post_with("Content-Length: 0005\r\n"), quiet()), "Content-Length: 5"));
     CHECK(has(upstream_head(post_with("Transfer-Encoding: CHUNKED\r\n"), quiet()), "Transfer-Encoding: chunked"));
@@ -120,7 +121,7 @@ TEST_CASE("A4: framing is written anew, never copied")
     CHECK(has(client_head("HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n"), "Transfer-Encoding: chunked"));
 }
 
-TEST_CASE("B28: what is forwarded is origin-form with the host the caller decided")
+TEST_CASE("B28: requests are forwarded in origin-form, with the host that the caller selected")
 {
     auto options = quiet();
     options.path = "/norm";
@@ -139,7 +140,7 @@ TEST_CASE("B29: names with an underscore are dropped unless the route keeps them
     CHECK(has(upstream_head(get_with("My_Header: 1\r\n"), keeping), "My_Header: 1"));
 }
 
-TEST_CASE("C2: Via is added after the ones that are there, and our own name in it is a loop")
+TEST_CASE("C2: Via is added after existing ones, and our own name in it is a loop")
 {
     auto options = quiet();
     options.via = "gate-1";
@@ -185,7 +186,7 @@ TEST_CASE("C3: the peer is appended to X-Forwarded-For; -Proto and -Host are our
               "Forwarded: for=6.6.6.6, for=\"[2001:db8::1]\";proto=https;host=\"api.example.com\""));
 }
 
-TEST_CASE("C4: an expectation is stripped unless it is forwarded on purpose")
+TEST_CASE("C4: an expectation is dropped unless the caller forwards it")
 {
     const auto bytes = post_with("Expect: 100-continue\r\nContent-Length: 1\r\n");
     CHECK_FALSE(names(upstream_head(bytes, quiet()), "expect"));
@@ -194,7 +195,7 @@ TEST_CASE("C4: an expectation is stripped unless it is forwarded on purpose")
     CHECK(has(upstream_head(bytes, options), "Expect: 100-continue"));
 }
 
-TEST_CASE("C7: h2c never gets through, a WebSocket handshake only when it was checked")
+TEST_CASE("C7: h2c is never forwarded, a WebSocket handshake only when it was checked")
 {
     const auto h2c = upstream_head(
         get_with("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n"), quiet());
@@ -209,7 +210,7 @@ TEST_CASE("C7: h2c never gets through, a WebSocket handshake only when it was ch
           "Upgrade: websocket\r\nConnection: upgrade\r\n\r\n");
 }
 
-TEST_CASE("B31: Max-Forwards goes on one less")
+TEST_CASE("B31: Max-Forwards is decremented")
 {
     CHECK(has(upstream_head("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 7\r\n\r\n", quiet()), "Max-Forwards: 6"));
     CHECK(has(upstream_head(get_with("Max-Forwards: 7\r\n"), quiet()), "Max-Forwards: 7"));
@@ -236,7 +237,7 @@ TEST_CASE("hop headers: a route's edits remove, set and add; the request id is o
     CHECK(upstream_head(get_with("X-Request-ID: theirs\r\n"), options).find("theirs") == std::string::npos);
 }
 
-TEST_CASE("C5: an interim head is relayed without framing, Date or Connection")
+TEST_CASE("C5: an interim head is forwarded without framing, Date or Connection")
 {
     CHECK(client_head("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 5\r\n\r\n") ==
           "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");

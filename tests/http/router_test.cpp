@@ -53,7 +53,7 @@ std::vector<std::string> split(std::string_view path)
     return segments;
 }
 
-// The slow reference: tries every pattern in order, by the rules in the comments of route_pattern.hpp.
+// A slow reference: tries every pattern in order, by the rules in the comments of route_pattern.hpp.
 bool path_matches(const route_pattern& pattern, const std::string& path)
 {
     if (pattern.path.empty() || pattern.path == "*" || pattern.path == "/*")
@@ -132,7 +132,7 @@ route_pattern path(std::string text) { return {.path = std::move(text)}; }
 
 } // namespace
 
-TEST_CASE("router: the first route in the file's order wins, whatever its kind")
+TEST_CASE("router: the first matching route in the file's order is found, whatever its kind")
 {
     const router routes({path("/api/v1/*"), path("/api/{x}/users"), path("/api/*"), path("/api/v2/users"), path("*")});
     CHECK(find(routes, {.path = "/api/v1/users"}).route == 0);
@@ -210,7 +210,8 @@ TEST_CASE("router: header conditions are by presence or by exact value")
     CHECK(find(routes, {.path = "/a"}).route == 2);
 }
 
-TEST_CASE("K5: a trailing slash is ignored where the route says so, and literals match in their canonical spelling")
+TEST_CASE(
+    "K5: a trailing slash is ignored if the route is configured so, and literals match in their canonical spelling")
 {
     auto loose = path("/a");
     loose.ignore_trailing_slash = true;

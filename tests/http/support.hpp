@@ -31,7 +31,7 @@ std::string outcome(parse_state state, const Parser& parser)
     return "done " + std::to_string(parser.consumed()) + describe_fields(parser.head().fields);
 }
 
-// Byte by byte. Small messages move to fresh memory at each step, and the old bytes are overwritten.
+// Parses byte by byte. Small messages move to new memory at each step, and the old bytes are overwritten.
 template <class Parser>
 parse_state feed_bytewise(Parser& parser, std::string_view bytes, std::string& memory)
 {
@@ -87,8 +87,8 @@ inline auto parse_response(std::string_view bytes, const head_limits& limits = {
     return parse_head<response_parser>(bytes, limits);
 }
 
-// The code of what is wrong with a complete request, checked in the order the session does; "none" when it is good,
-// "need_more" when the parser still waits.
+// Returns the code of a request's error, checked in the same order as in the session; "none" when it is valid,
+// "need_more" when it is incomplete.
 inline std::string request_code(std::string_view bytes, std::uint64_t body_limit = 1 << 20,
                                 const head_limits& limits = {})
 {

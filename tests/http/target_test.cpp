@@ -29,7 +29,7 @@ std::string normal(std::string_view path, bool merge = true)
 
 } // namespace
 
-TEST_CASE("B25: origin-form, absolute-form, and * for OPTIONS; nothing else")
+TEST_CASE("B25: only origin-form, absolute-form, and * for OPTIONS are valid")
 {
     CHECK(target_of("/a/b?c=d?e").path == "/a/b");
     CHECK(target_of("/a/b?c=d?e").query == "?c=d?e");
@@ -80,7 +80,7 @@ TEST_CASE("B28: an absolute target names the server, and Host must agree")
     CHECK(request_code("GET http://a/ HTTP/1.1\r\nHost: A:80\r\n\r\n") == "none");
 }
 
-TEST_CASE("K4: unreserved escapes are decoded once, the rest is upper-cased, separators stay data")
+TEST_CASE("K4: unreserved escapes are decoded once, other escapes get upper case, separators stay data")
 {
     CHECK(normal("/%61%7e%2d%5F%2E") == "/a~-_.");
     CHECK(normal("/a%2fb") == "/a%2Fb");
@@ -93,7 +93,7 @@ TEST_CASE("K4: unreserved escapes are decoded once, the rest is upper-cased, sep
     CHECK(normal("/{x}|\"<>^`[]") == "/%7Bx%7D%7C%22%3C%3E%5E%60%5B%5D");
 }
 
-TEST_CASE("K5: every spelling of one path becomes the same bytes")
+TEST_CASE("K5: all spellings of a path become the same bytes")
 {
     for (const auto spelling : {"/api/x", "//api/x", "/api//x", "/./api/x", "/api/./x", "/api/%2e/x", "/a/../api/x",
                                 "/a/%2e%2E/api/x", "/api/y/../x", "/../api/x", "/%2e%2e/api/x", "/%61pi/x", "/api/%78",
@@ -115,7 +115,7 @@ TEST_CASE("K5: every spelling of one path becomes the same bytes")
     CHECK(normal("*") == "*");
 }
 
-TEST_CASE("K4: a path with nothing to normalise is returned as it is, without a copy")
+TEST_CASE("K4: a canonical path is returned without a copy")
 {
     byte_buffer scratch;
     for (const std::string_view path : {"/", "/a/b-c/~d", "/.well-known/acme", "/a..b/c.", "/a;b=c,d@e:f!$&'()*+"}) {
@@ -124,7 +124,7 @@ TEST_CASE("K4: a path with nothing to normalise is returned as it is, without a 
     }
 }
 
-TEST_CASE("K4: normalising twice changes nothing, and the result is a target again")
+TEST_CASE("K4: normalising twice changes nothing, and the result is a valid target")
 {
     const auto piece =
         rc::gen::element<std::string>("/", ".", "..", "%2e", "%2E", "%2f", "%5C", "a", "B", "%61", "%25", "%41",

@@ -6,7 +6,7 @@
 
 using namespace headgate::http;
 
-TEST_CASE("text: is_plain_text finds every odd byte at every place of texts of every length")
+TEST_CASE("text: is_plain_text finds every byte that needs an escape at every position of texts of every length")
 {
     for (std::size_t size = 0; size <= 40; ++size) {
         const std::string plain(size, 'a');

@@ -41,7 +41,7 @@ TEST_CASE("pool: the connection given back last is used first")
     CHECK(one.open_connections() == 3);
 }
 
-TEST_CASE("pool: idle connections expire oldest first, by the time passed in")
+TEST_CASE("pool: idle connections expire oldest first, by the given time")
 {
     pool one(1, {.idle_timeout = 10s});
     const auto a = open(one), b = open(one);
@@ -54,7 +54,7 @@ TEST_CASE("pool: idle connections expire oldest first, by the time passed in")
     CHECK(one.open_connections() == 0);
 }
 
-TEST_CASE("pool: servers take turns")
+TEST_CASE("pool: servers are used in turn")
 {
     pool three(3, {});
     std::vector<std::uint32_t> order;
@@ -63,7 +63,7 @@ TEST_CASE("pool: servers take turns")
     CHECK(order == std::vector<std::uint32_t>{0, 1, 2, 0, 1, 2});
 }
 
-TEST_CASE("pool: at the cap requests wait in order, and beyond the queue they are refused")
+TEST_CASE("pool: at the cap requests wait in order, and when the queue is full they are refused")
 {
     pool one(1, {.connections = 1, .waiting = 2});
     const auto a = open(one);
@@ -103,7 +103,7 @@ TEST_CASE("pool: waiting requests are served in FIFO order")
     CHECK(one.checkout(start).what == action::wait);
 }
 
-TEST_CASE("D2: a server that cannot be reached rests, others take its place, and it is tried again")
+TEST_CASE("D2: a server that cannot be reached rests, other servers are used, and it is tried again later")
 {
     pool two(2, {.failures_to_rest = 2, .rest_time = 5s});
     for (int i = 0; i < 2; ++i) {
@@ -135,7 +135,7 @@ TEST_CASE("D2: when connecting fails, the next waiting request gets the place")
     CHECK(woken.waiter == waiter.waiter);
 }
 
-TEST_CASE("D5: an idle connection that its server closed is dropped and never handed out")
+TEST_CASE("D5: an idle connection that its server has closed is dropped and never reused")
 {
     pool one(1, {});
     const auto a = open(one), b = open(one);
@@ -147,7 +147,7 @@ TEST_CASE("D5: an idle connection that its server closed is dropped and never ha
     CHECK(one.open_connections() == 2);
 }
 
-TEST_CASE("C10: a request is sent again only when nothing of it can have happened twice")
+TEST_CASE("C10: a request is sent again only when it cannot be executed twice")
 {
     const auto idempotent = [](method_id method) {
         return failed_attempt{.method = method, .request_bytes_sent = 100, .body_replayable = true};
@@ -260,7 +260,7 @@ TEST_CASE("pool: in any sequence of calls the counts are right, the caps hold an
             REQUIRE(tested.waiting() == waiting.size());
             CHECK(tested.open_connections() <= limits.connections * servers);
             CHECK((waiting.empty() ||
-                   busy.size() == limits.connections * servers)); // no request waits while a place is free
+                   busy.size() == limits.connections * servers)); // no request waits while a connection is free
         }
     }
 }

@@ -1,4 +1,4 @@
-// Once its buffer has grown, asking Redis about a chain allocates nothing. Its own executable, because it replaces
+// Once its buffer has grown, a decision in Redis allocates nothing. A separate executable, because it replaces
 // operator new.
 #include "limiter/redis/redis_key.hpp"
 #include "limiter/redis/take_call.hpp"
@@ -14,7 +14,7 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-// Not inlined: the compiler would see malloc's memory go to operator delete and warn of a mismatch.
+// Not inlined: the compiler would see that malloc's memory is given to operator delete, and warn.
 [[gnu::noinline]] void* operator new(std::size_t n)
 {
     ++allocations;
@@ -28,19 +28,19 @@ std::atomic<long> allocations{0};
 using namespace headgate::testing;
 namespace redis = headgate::limiter::redis;
 
-TEST_CASE("redis: a chain is asked and its answer read without a heap allocation")
+TEST_CASE("redis: a chain's call is written and its reply read without a heap allocation")
 {
     auto day = named("day", fixed_window(10'000, 24h));
     day.calendar = calendar_unit::day;
     const redis::detached_rules rules({named("minute", token_bucket(60, 60s, 60)), day});
-    // Admitted, at `start`, and there was no value.
+    // Admitted, at `start`, without a previous value.
     std::string reply(9, '\0');
     reply[0] = 1;
     std::uint64_t now = static_cast<std::uint64_t>(start.time_since_epoch().count());
     for (std::size_t i = 1; i < 8; ++i, now >>= 8)
         reply[i] = static_cast<char>(now & 0xff);
     std::string key, command;
-    decision said[max_decisions];
+    decision result[max_decisions];
     verdict v;
     const auto ask = [&] {
         key.clear();
@@ -49,7 +49,7 @@ TEST_CASE("redis: a chain is asked and its answer read without a heap allocation
         const redis::chain_part part{&rules.packed(), key, {}};
         const redis::take_options how{.guess = start};
         append_take(command, {&part, 1}, how);
-        return read_take(reply, {&part, 1}, how, v, said).status;
+        return read_take(reply, {&part, 1}, how, v, result).status;
     };
     ask();
     const long before = allocations;
@@ -59,5 +59,5 @@ TEST_CASE("redis: a chain is asked and its answer read without a heap allocation
     CHECK(allocations == before);
     CHECK(done);
     CHECK(v.admitted);
-    CHECK(said[0].remaining == 59);
+    CHECK(result[0].remaining == 59);
 }

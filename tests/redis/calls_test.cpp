@@ -1,4 +1,4 @@
-// Calls of the scripts, one case at a time: their size, what they leave behind, and what they make of the unexpected.
+// Calls of the scripts, case by case: their size, the keys that they leave, and unexpected values.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/client/error_class.hpp"
 #include "tests/redis/redis_under_test.hpp"
@@ -43,14 +43,14 @@ struct real_call
         const auto reply = connection.call(command);
         return {reply->str, reply->len};
     }
-    redis::call_answer read(std::string_view reply) { return read_take(reply, {&part, 1}, how, said, decisions); }
+    redis::call_answer read(std::string_view reply) { return read_take(reply, {&part, 1}, how, result, decisions); }
 
     redis::detached_rules group;
     redis_connection connection{shared_server()};
     redis::chain_part part{&group.packed(), "hg:1:{api:user:12345678}", {}};
     redis::take_options how{.guess = std::chrono::floor<microseconds>(std::chrono::system_clock::now())};
     std::string command;
-    verdict said;
+    verdict result;
     std::array<decision, max_decisions> decisions;
 };
 
@@ -64,7 +64,7 @@ std::string file(const std::string& name)
 
 } // namespace
 
-TEST_CASE("redis calls: the scripts in the library are the files")
+TEST_CASE("redis calls: the embedded scripts equal the files")
 {
     CHECK(redis::take_script().text == file("limiter/redis/lua/take.lua"));
     CHECK(redis::take_each_script().text == file("limiter/redis/lua/take_each.lua"));
@@ -76,7 +76,7 @@ TEST_CASE("redis calls: the scripts in the library are the files")
         CHECK(c.text({"SCRIPT", "LOAD", s->text}) == s->sha1);
 }
 
-TEST_CASE("redis calls: two rules on one key take fewer than 250 bytes, there and back")
+TEST_CASE("redis calls: two rules on one key take fewer than 250 bytes, call and reply together")
 {
     for (const auto& day : {calendar_day(10'000), named("day", fixed_window(10'000, 24h))}) {
         real_call c({named("minute", token_bucket(61, 60s, 61)), day});
@@ -88,19 +88,19 @@ TEST_CASE("redis calls: two rules on one key take fewer than 250 bytes, there an
         for (const auto by : {redis::call_by::text, redis::call_by::digest}) {
             c.command.clear();
             redis::append_take_each(c.command, 1, key, argument, by);
-            const auto reply = c.connection.call(c.command); // the key is known now: a whole state comes back
+            const auto reply = c.connection.call(c.command); // the key exists now: the reply has its whole state
             REQUIRE(reply->elements == 1);
-            const std::string said(reply->element[0]->str, reply->element[0]->len);
+            const std::string result(reply->element[0]->str, reply->element[0]->len);
             std::string framed = "*1\r\n";
-            redis::append_word(framed, said);
-            CHECK(c.read(said).status == call_status::done);
+            redis::append_word(framed, result);
+            CHECK(c.read(result).status == call_status::done);
             if (by == redis::call_by::digest)
                 CHECK(c.command.size() + framed.size() < 250);
         }
     }
 }
 
-TEST_CASE("redis calls: two rules on each of many keys take fewer than 100 bytes a key, there and back")
+TEST_CASE("redis calls: two rules on each of many keys take fewer than 100 bytes per key, call and reply together")
 {
     real_call c({named("minute", token_bucket(61, 60s, 61)), calendar_day(10'000)});
     std::string words, argument;
@@ -111,7 +111,7 @@ TEST_CASE("redis calls: two rules on each of many keys take fewer than 100 bytes
     c.connection.call(c.command);
     c.command.clear();
     redis::append_take_each(c.command, 16, words, argument);
-    const auto reply = c.connection.call(c.command); // the keys are known now: whole states come back
+    const auto reply = c.connection.call(c.command); // the keys exist now: the reply has their whole states
     REQUIRE(reply->elements == 16);
     std::string framed = "*16\r\n";
     for (std::size_t i = 0; i < 16; ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("redis calls: two rules on each of many keys take fewer than 100 bytes
     CHECK((c.command.size() + framed.size()) / 16 < 100);
 }
 
-TEST_CASE("redis calls: many keys in one call are each decided by itself, and one that is there twice, twice")
+TEST_CASE("redis calls: many keys in one call are decided independently, and one that occurs twice is decided twice")
 {
     redis_connection connection(shared_server());
     connection.call({"FLUSHALL"});
@@ -134,11 +134,11 @@ TEST_CASE("redis calls: many keys in one call are each decided by itself, and on
         redis::append_word(words, key);
     write_each_argument(argument, part, {});
     append_take_each(command, 6, words, argument, redis::call_by::text);
-    const auto said = connection.call(command);
-    REQUIRE(said->elements == 6);
+    const auto result = connection.call(command);
+    REQUIRE(result->elements == 6);
     verdict v;
     std::vector<decision> decisions(max_decisions);
-    const auto text = [&](std::size_t i) { return std::string(said->element[i]->str, said->element[i]->len); };
+    const auto text = [&](std::size_t i) { return std::string(result->element[i]->str, result->element[i]->len); };
     const auto read = [&](const std::string& reply) {
         const auto status = redis::read_take(reply, {&part, 1}, {}, v, decisions).status;
         return status != call_status::done ? -static_cast<int>(status) : v.admitted ? 1 : 0;
@@ -166,10 +166,10 @@ TEST_CASE("redis calls: many keys in one call are each decided by itself, and on
     }
     auto lying = text(2);
     lying[0] = '\0';
-    CHECK(read(lying) == -static_cast<int>(call_status::disagreement)); // it does fit
+    CHECK(read(lying) == -static_cast<int>(call_status::disagreement)); // the cost does fit
 }
 
-TEST_CASE("redis calls: by the real clock, and by its text when Redis does not know the script")
+TEST_CASE("redis calls: with the real clock, and with the script's text when Redis does not know the script")
 {
     real_call c(all_kinds);
     c.connection.call({"SCRIPT", "FLUSH"});
@@ -178,13 +178,13 @@ TEST_CASE("redis calls: by the real clock, and by its text when Redis does not k
     const auto second = c.read(c.take(redis::call_by::digest));
     CHECK(first.status == call_status::done);
     CHECK(second.status == call_status::done);
-    CHECK(c.said.admitted);
+    CHECK(c.result.admitted);
     CHECK(c.decisions[5].remaining == 48);
     CHECK(second.now > first.now);
     CHECK(std::chrono::abs(second.now - std::chrono::system_clock::now()) < 60s);
 }
 
-TEST_CASE("redis calls: once the buffer has grown it stays")
+TEST_CASE("redis calls: the buffer keeps its capacity")
 {
     real_call c({minute(60), calendar_day(100)});
     append_take(c.command, {&c.part, 1}, c.how);
@@ -213,15 +213,15 @@ TEST_CASE("redis calls: every key has a time to live after every kind of call")
         CHECK(s.key_for_ever() == "");
     };
     const chain both{{"all", "a"}, {"counting", "a"}};
-    const auto said = s.take(both, noon);
-    CHECK(said.admitted);
+    const auto result = s.take(both, noon);
+    CHECK(result.admitted);
     check("take");
     s.take({{"counting", "a", {99, 999, 9999, 999, 999, 99, 99}}}, noon);
     check("refused, and counts");
     CHECK_FALSE(s.take({{"starting", "s"}}, noon).admitted);
-    CHECK(s.value_of("starting", "s") != ""); // it fills from now on
+    CHECK(s.value_of("starting", "s") != ""); // it refills from now on
     check("refused, and starts with less");
-    s.give_back(both, said.charged_at, noon + 1s);
+    s.give_back(both, result.charged_at, noon + 1s);
     check("give back");
     s.correct({"all", "a", {}}, {5, 5, 5, 5, 5, 5, 5}, noon, noon + 2s);
     s.correct({"all", "new", {}}, {5, 5, 5, 5, 5, 5, 5}, noon, noon + 2s);
@@ -239,7 +239,7 @@ TEST_CASE("redis calls: every key has a time to live after every kind of call")
     check("conversion");
 }
 
-TEST_CASE("redis calls: the time to live is until the key has recovered, and ten seconds")
+TEST_CASE("redis calls: the time to live is the time until the key has recovered, plus ten seconds")
 {
     redis_under_test s;
     s.define("bucket", {minute(60)}, noon);
@@ -253,30 +253,30 @@ TEST_CASE("redis calls: the time to live is until the key has recovered, and ten
     };
     check("bucket", 11'001ms);
     check("log", 100'001ms);
-    check("century", 24h * 3'650); // ten years, whatever the rule says
+    check("century", 24h * 3'650); // at most ten years
 }
 
-TEST_CASE("redis calls: a time to live that is long enough is left alone, and never becomes too short")
+TEST_CASE("redis calls: a time to live that is long enough is not changed, and never becomes too short")
 {
     redis_under_test s;
     s.define("a", {named("bucket", token_bucket(1, 29s, 4)), named("window", fixed_window(9, 60s))}, noon);
     const auto left = [&] { return s.connection.number({"PTTL", s.key_of("a", "k")}); };
-    const chain asked{{"a", "k"}};
-    s.take(asked, noon);
-    CHECK(left() > 65'000); // the window's 60 seconds and ten
-    s.take(asked, noon + 20s);
-    CHECK(left() > 65'000); // set anew it would be 50: the window's other 40 seconds and ten
-    s.take(asked, noon + 20s);
+    const chain wanted{{"a", "k"}};
+    s.take(wanted, noon);
+    CHECK(left() > 65'000); // the window's 60 seconds plus ten
+    s.take(wanted, noon + 20s);
+    CHECK(left() > 65'000); // set again it would be 50: the window's remaining 40 seconds plus ten
+    s.take(wanted, noon + 20s);
     CHECK(left() > 75'000); // the bucket now takes 67 seconds, longer than the window
-    s.take(asked, noon + 61s);
-    CHECK(left() < 75'000); // another window
+    s.take(wanted, noon + 61s);
+    CHECK(left() < 75'000); // a new window
 
-    // The rule that takes longest decides, though it is the second and only a little later than the first.
+    // The rule with the longest time decides, also if it is the second and only a little later than the first.
     s.define("c", {named("bucket", token_bucket(1, 50s, 4)), named("window", fixed_window(9, 60s))}, noon);
     s.take({{"c", "k"}}, noon);
     CHECK(s.connection.number({"PTTL", s.key_of("c", "k")}) > 69'000);
 
-    // A window that runs and holds nothing promises no time, however it came about.
+    // A current window without use guarantees no time to live.
     s.define("b", {named("window", fixed_window(9, 1h))}, noon);
     const chain other{{"b", "k"}};
     s.take(other, noon);
@@ -287,7 +287,7 @@ TEST_CASE("redis calls: a time to live that is long enough is left alone, and ne
     CHECK(s.connection.number({"PTTL", s.key_of("b", "k")}) > 3'600'000);
 }
 
-TEST_CASE("redis calls: looking and being refused write nothing")
+TEST_CASE("redis calls: a look and a refusal write nothing")
 {
     redis_under_test s;
     s.define("a", {minute(2), named("log", sliding_log(9, 60s))}, noon);
@@ -301,7 +301,7 @@ TEST_CASE("redis calls: looking and being refused write nothing")
     CHECK(s.value_of("a", "k") == before);
 }
 
-TEST_CASE("redis calls: what is not ours is replaced, and nobody is locked out or let through for ever")
+TEST_CASE("redis calls: a foreign value is replaced, and clients are neither refused nor admitted for ever")
 {
     redis_under_test s;
     s.define("a", {minute(2)}, noon);
@@ -318,7 +318,7 @@ TEST_CASE("redis calls: what is not ours is replaced, and nobody is locked out o
             good + good, good.substr(0, good.size() - 1), good.substr(0, 21),    good.substr(0, 7)};
         for (const auto& value : bad) {
             CAPTURE(value.size());
-            // A multiple of 7 under no known fingerprint would be converted; nobody knows the rules of 0.
+            // A multiple of 7 bytes with a known fingerprint would be converted; no rules have the fingerprint 0.
             if (value == std::string(21, '\0'))
                 continue;
             s.connection.call({"SET", key, value});
@@ -335,29 +335,31 @@ TEST_CASE("redis calls: what is not ours is replaced, and nobody is locked out o
     }
 }
 
-TEST_CASE("redis calls: slots of a gateway that died are free when its time is over, and renewing keeps them")
+TEST_CASE(
+    "redis calls: the requests in flight of a dead gateway are free after their lifetime, and renewing keeps them")
 {
     redis_under_test s;
     s.define("a", {named("open", concurrency(5))}, noon);
     const chain k{{"a", "k"}};
-    s.who = {1, 60s};
+    s.owner = {1, 60s};
     CHECK(s.takes(3, k, noon) == 3);
-    s.who = {2, 60s};
+    s.owner = {2, 60s};
     CHECK(s.takes(9, k, noon + 30s) == 2);
     CHECK(s.look({{"a", "k", {0}}}, noon + 60s - 1us).decisions[0].remaining == 0);
     CHECK(s.look({{"a", "k", {0}}}, noon + 60s).decisions[0].remaining == 3);
     s.renew("a", "k", noon + 80s);
     CHECK(s.look({{"a", "k", {0}}}, noon + 100s).decisions[0].remaining == 3);
-    s.who = {3, 60s};
-    s.give_back(k, noon, noon + 100s); // it holds nothing, and ends nothing of the others
+    s.owner = {3, 60s};
+    s.give_back(k, noon, noon + 100s); // it has nothing in flight, and ends none of another holder
     CHECK(s.look({{"a", "k", {0}}}, noon + 100s).decisions[0].remaining == 3);
-    s.who = {2, 60s};
+    s.owner = {2, 60s};
     s.give_back(k, noon, noon + 100s);
     CHECK(s.look({{"a", "k", {0}}}, noon + 100s).decisions[0].remaining == 4);
     CHECK(s.look({{"a", "k", {0}}}, noon + 160s).decisions[0].remaining == 5);
 }
 
-TEST_CASE("redis calls: windows of a calendar end where it says, however wrong the gateway's guess of the time is")
+TEST_CASE(
+    "redis calls: calendar windows end at the calendar's boundaries, even if the gateway's guess of the time is wrong")
 {
     redis_under_test s;
     s.wrong_guesses = true;
@@ -392,15 +394,15 @@ TEST_CASE("redis calls: the sliding window is exact where products pass 2^53")
         value.last = time_point{};
         s.connection.call({"SET", s.key_of("s", "k"), encode(s.packed("s"), value), "PX", "100000"});
         const auto expected = judge(s.packed("s").limits(0), value.rules[0].words, now, 1);
-        const auto said = s.take({{"s", "k"}}, now); // throws when the script and the arithmetic disagree
-        CHECK(said.decisions[0] == expected);
-        refused += said.admitted ? 0 : 1;
+        const auto result = s.take({{"s", "k"}}, now); // throws when the script and the arithmetic disagree
+        CHECK(result.decisions[0] == expected);
+        refused += result.admitted ? 0 : 1;
     }
     CHECK(refused > 50);
     CHECK(refused < 250);
 }
 
-TEST_CASE("redis calls: a reply that is not one is malformed, never a crash or a free pass")
+TEST_CASE("redis calls: an invalid reply is malformed, never a crash or an admission")
 {
     real_call c(all_kinds);
     c.take(redis::call_by::text);
@@ -412,7 +414,7 @@ TEST_CASE("redis calls: a reply that is not one is malformed, never a crash or a
     for (std::size_t i = 0; i < good.size(); ++i) {
         auto altered = good;
         altered[i] = '\xff';
-        c.said = {};
+        c.result = {};
         const auto got = c.read(altered);
         for (std::size_t r = 0; got.status == call_status::done && r < all_kinds.size(); ++r)
             CHECK(c.decisions[r].remaining <= c.decisions[r].limit);
@@ -421,12 +423,13 @@ TEST_CASE("redis calls: a reply that is not one is malformed, never a crash or a
     lying[0] = '\0';
     CHECK(c.read(lying).status == call_status::disagreement);
     for (const char status : {'\x02', '\x03', '\x04', '\x05', '\xff'})
-        CHECK(c.read(status + good.substr(1, 7) + '\x09').status == call_status::malformed); // there is no such part
+        CHECK(c.read(status + good.substr(1, 7) + '\x09').status ==
+              call_status::malformed); // the chain has no such part
     CHECK(redis::read_correct("").status == call_status::malformed);
     CHECK(redis::read_correct(good).status == call_status::malformed);
 }
 
-TEST_CASE("redis calls: without memory Redis says so, and nothing is charged")
+TEST_CASE("redis calls: without memory Redis answers OOM, and nothing is charged")
 {
     redis_under_test s;
     s.define("a", {minute(5)}, noon);
@@ -445,7 +448,7 @@ TEST_CASE("redis calls: without memory Redis says so, and nothing is charged")
     CHECK(s.look({{"b", "k", {0}}}, noon).decisions[0].remaining == 5);
 }
 
-TEST_CASE("redis calls: a key that changed meanwhile is not replaced")
+TEST_CASE("redis calls: a key that was changed in between is not replaced")
 {
     redis_under_test s;
     const auto replace = [&](std::string_view before, std::string_view after) {
@@ -464,7 +467,7 @@ TEST_CASE("redis calls: a key that changed meanwhile is not replaced")
     CHECK(replace("", "z") == 0);
 }
 
-TEST_CASE("redis server: it can be stopped, started again and held")
+TEST_CASE("redis server: it can be stopped, started again and paused")
 {
     redis_server server;
     {

@@ -1,4 +1,5 @@
-// Names of keys: no two pairs of group and principal meet, and nothing a client writes matters to Redis.
+// Names of keys: different pairs of group and principal have different names, and no byte from a client has a meaning
+// for Redis.
 #include "limiter/redis/client/error_class.hpp"
 #include "limiter/redis/redis_key.hpp"
 
@@ -18,7 +19,7 @@ std::string key(std::string_view group, std::string_view principal, key_form for
 
 } // namespace
 
-TEST_CASE("redis keys: what is safe stays readable, the rest is escaped, what is long is digested")
+TEST_CASE("redis keys: safe bytes stay readable, other bytes are escaped, long principals are digested")
 {
     CHECK(key("api", "user:42") == "hg:1:{api:user:42}");
     CHECK(key("api", "2001:db8::/64") == "hg:1:{api:2001:db8::/64}");
@@ -37,7 +38,7 @@ TEST_CASE("redis keys: what is safe stays readable, the rest is escaped, what is
     CHECK(key("a", std::string(1 << 20, '\xff')).size() == 8 + 33 + 1);
 }
 
-TEST_CASE("redis keys: a key is read back, and what is not one of ours is not")
+TEST_CASE("redis keys: a key's name is parsed, and foreign names are refused")
 {
     const auto name = parse_key(key("a:b", "x}{y\n"));
     REQUIRE(name);
@@ -49,10 +50,10 @@ TEST_CASE("redis keys: a key is read back, and what is not one of ours is not")
         CHECK_FALSE(parse_key(other));
 }
 
-TEST_CASE("redis keys: no two pairs of group and principal meet")
+TEST_CASE("redis keys: different pairs of group and principal have different names")
 {
     const bool holds = rc::check("different pairs, different keys", [] {
-        // Few letters, many of them dangerous: pairs are often nearly the same.
+        // Few letters, many of them special: pairs are often nearly equal.
         const auto text = rc::gen::container<std::string>(rc::gen::element('a', ':', '{', '}', '%', '~', '4', '1'));
         const auto a = *rc::gen::pair(text, text), b = *rc::gen::pair(text, text);
         const auto ka = key(a.first, a.second), kb = key(b.first, b.second);
@@ -66,7 +67,7 @@ TEST_CASE("redis keys: no two pairs of group and principal meet")
     CHECK(holds);
 }
 
-TEST_CASE("redis errors: told by the first word, whatever a script appends")
+TEST_CASE("redis errors: classified by the first word, whatever a script appends")
 {
     CHECK(classify("NOSCRIPT No matching script. Please use EVAL.") == error_class::no_script);
     CHECK(classify("-READONLY You can't write against a read only replica. script: 5b, on @user_script:1.") ==

@@ -1,5 +1,5 @@
-// Two implementations, one truth: random rules and schedules through the memory store and through Redis's Lua, which
-// must say the same of every call. rapidcheck prints the seed of a failure; RC_PARAMS="seed=... max_success=..."
+// Compares two implementations: random rules and schedules through the memory store and through Redis's Lua, which must
+// have equal results for every call. rapidcheck prints the seed of a failure; RC_PARAMS="seed=... max_success=..."
 // repeats or widens a run.
 #include "tests/limiter/memory_under_test.hpp"
 #include "tests/redis/redis_under_test.hpp"
@@ -14,12 +14,12 @@ namespace {
 
 bool one_in(int n) { return in_range(0, n) == 0; }
 
-// A group may be overdrawn by corrections, or has long logs: a memory store's log that grows forgives what is above its
-// limit, which Redis's never does.
+// A group may be overdrawn by corrections, or has long logs: when a log of the memory store grows it drops charges
+// above its limit, which a log in Redis never does.
 enum class choice
 {
     all_rules,
-    usual_rules // buckets and windows that enforce: take_each.lua is for them
+    usual_rules // buckets and windows that enforce: the usual rules of take_each.lua
 };
 
 rule any_redis_rule(const std::string& name, bool overdrawn, choice from)
@@ -67,7 +67,7 @@ std::string text(const answer& a)
     return out.str();
 }
 
-// Farther away than Redis's numbers go.
+// Beyond the range of Redis's numbers.
 bool is_beyond(const answer& a)
 {
     return std::any_of(a.decisions.begin(), a.decisions.end(),
@@ -93,28 +93,28 @@ public:
             define("g" + std::to_string(g));
     }
 
-    // False: a number has gone where Redis's cannot follow.
+    // Returns false when a number is beyond the range of Redis's numbers.
     bool step_on(const step& s)
     {
         pause(s);
         if (now_ > time_point{24h * 365 * 125})
             return false;
         forget_recovered();
-        const auto asked = a_chain(s);
+        const auto wanted = a_chain(s);
         switch (s.act) {
         case 0:
-            return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
+            return compare("look", wanted, in_memory_.look(wanted, now_), in_redis_.look(wanted, now_));
         case 1:
         case 2:
-            forget_recovered(); // looking may have evicted, and so may correcting
+            forget_recovered(); // a look or a correction may have evicted
             correct(s);
             forget_recovered();
-            return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
+            return compare("look", wanted, in_memory_.look(wanted, now_), in_redis_.look(wanted, now_));
         case 3:
-            operate(s, asked[0]);
-            return compare("look", asked, in_memory_.look(asked, now_), in_redis_.look(asked, now_));
+            operate(s, wanted[0]);
+            return compare("look", wanted, in_memory_.look(wanted, now_), in_redis_.look(wanted, now_));
         default:
-            return take(asked, s.act > 6 && may_step_back(asked) ? now_ - microseconds{s.pace_by} : now_);
+            return take(wanted, s.act > 6 && may_step_back(wanted) ? now_ - microseconds{s.pace_by} : now_);
         }
     }
     void check_ttls() { RC_ASSERT(in_redis_.key_for_ever() == ""); }
@@ -125,7 +125,7 @@ private:
         auto& rules = rules_[name];
         for (int n = in_range(1, from_ == choice::usual_rules ? 3 : 4), i = 0; i < n; ++i) {
             rules.push_back(any_redis_rule("r" + std::to_string(i), overdrawn_, from_));
-            if (groups_ > 1) // one part of a chain may evict the recovered key of another while it is judged
+            if (groups_ > 1) // one part of a chain may evict the recovered key of another while it is decided
                 rules.back().initial = rules.back().capacity;
         }
         in_memory_.define(name, rules, now_);
@@ -137,17 +137,18 @@ private:
         const auto& rules = rules_.at("g" + std::to_string(s.size_by % rules_.size()));
         now_ = now_ + pause_before(s, rules[s.pace_by % rules.size()], wait_);
     }
-    // The memory store has one moment for all keys, Redis one a key: time may step back where both know the same.
-    bool may_step_back(const chain& asked)
+    // The memory store has one last moment for all keys, Redis one per key: time may step back only where both are
+    // equal.
+    bool may_step_back(const chain& wanted)
     {
-        return std::all_of(asked.begin(), asked.end(), [&](const ask& a) {
+        return std::all_of(wanted.begin(), wanted.end(), [&](const ask& a) {
             const auto value = in_redis_.value_of(a.group, a.key);
             return !value.empty() && redis::decode(in_redis_.packed(a.group), value).value().last == now_;
         });
     }
 
-    // The memory store evicts recovered keys when it likes to, and they start with `initial` again. Redis's time to
-    // live is real time, and does not come to pass here: help it.
+    // The memory store may evict recovered keys at any time, and they start with `initial` again. Redis's time to live
+    // uses real time, which does not pass here, so recovered keys are deleted explicitly.
     void forget_recovered()
     {
         for (const auto& [group, _] : rules_) {
@@ -157,7 +158,7 @@ private:
                     continue;
                 const auto value = redis::decode(in_redis_.packed(group), bytes).value();
                 const auto keep = redis::time_to_live(in_redis_.packed(group), value, now_);
-                RC_ASSERT(keep <= 10'001ms); // nothing but the margin: it has recovered
+                RC_ASSERT(keep <= 10'001ms); // only the margin is left: it has recovered
                 in_redis_.connection.call({"DEL", redis_under_test::key_of(group, key)});
             }
         }
@@ -165,9 +166,9 @@ private:
 
     chain a_chain(const step& s)
     {
-        chain asked;
+        chain wanted;
         for (const auto& [group, rules] : rules_) {
-            if (!asked.empty() && s.size_by % 3 == 0)
+            if (!wanted.empty() && s.size_by % 3 == 0)
                 break;
             ask a{group, s.size_by % 5 == 0 ? "b" : "a", {}};
             const auto left = in_memory_.look({{group, a.key, std::vector<std::uint64_t>(rules.size())}}, now_);
@@ -176,20 +177,20 @@ private:
                 const auto cost = cost_of(s, limit, left.decisions[i].remaining);
                 a.costs.push_back(rules[i].unlimited ? std::min(cost, 3 * limit) : cost);
             }
-            asked.push_back(std::move(a));
+            wanted.push_back(std::move(a));
         }
-        return asked;
+        return wanted;
     }
 
-    bool take(const chain& asked, time_point at)
+    bool take(const chain& wanted, time_point at)
     {
-        const auto said = in_memory_.take(asked, at);
-        if (!compare("take", asked, said, in_redis_.take(asked, at)))
+        const auto result = in_memory_.take(wanted, at);
+        if (!compare("take", wanted, result, in_redis_.take(wanted, at)))
             return false;
-        wait_ = said.retry_after;
-        for (const auto& a : asked) {
-            if (said.admitted)
-                charged_.push_back({a, said.charged_at});
+        wait_ = result.retry_after;
+        for (const auto& a : wanted) {
+            if (result.admitted)
+                charged_.push_back({a, result.charged_at});
         }
         return true;
     }
@@ -217,7 +218,7 @@ private:
     void operate(const step& s, const ask& a)
     {
         const auto n = std::uint64_t{s.size_by % 5};
-        forget_recovered(); // looking may have evicted
+        forget_recovered(); // a look may have evicted
         if (s.pace_by % 4 == 0) {
             RC_ASSERT(in_memory_.grant(a.group, a.key, n, now_) == in_redis_.grant(a.group, a.key, n, now_));
         } else if (s.pace_by % 4 == 1) {
@@ -230,7 +231,7 @@ private:
         }
     }
 
-    bool compare(const char* what, const chain& asked, const answer& memory, const answer& in_lua)
+    bool compare(const char* what, const chain& wanted, const answer& memory, const answer& in_lua)
     {
         if (is_beyond(memory) || is_beyond(in_lua))
             return false;
@@ -240,7 +241,7 @@ private:
             memory.decisions == in_lua.decisions)
             return true;
         std::ostringstream out;
-        for (const auto& a : asked) {
+        for (const auto& a : wanted) {
             out << a.group << ' ' << a.key << '\n';
             for (std::size_t i = 0; i < a.costs.size(); ++i) {
                 const auto& r = rules_.at(a.group)[i];
@@ -269,7 +270,7 @@ private:
 
 } // namespace
 
-TEST_CASE("one truth: Redis's Lua and the memory store say the same of every call")
+TEST_CASE("one truth: Redis's Lua and the memory store have equal results for every call")
 {
     const auto the_same_answers = [](choice from) {
         twins both(one_in(4), from);

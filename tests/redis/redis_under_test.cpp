@@ -109,7 +109,7 @@ void redis_under_test::convert(const redis::packed_group& to, const std::string&
     ++conversions;
 }
 
-// In company: between two keys that nobody asks about otherwise.
+// In company: between two keys that no test uses otherwise.
 redis::call_answer redis_under_test::call_take_each(const redis::chain_part& part, const redis::take_options& how,
                                                     verdict& out, std::vector<decision>& decisions)
 {
@@ -131,24 +131,24 @@ redis::call_answer redis_under_test::call_take_each(const redis::chain_part& par
     return read_take({item.str, item.len}, {&part, 1}, how, out, decisions);
 }
 
-answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)
+answer redis_under_test::ask_for(const chain& wanted, time_point now, bool look)
 {
     std::lock_guard guard(one_at_a_time);
     set_clock(now);
     std::vector<std::string> keys;
-    for (const auto& a : asked)
+    for (const auto& a : wanted)
         keys.push_back(key_of(a.group, a.key));
     std::vector<redis::chain_part> parts;
-    for (std::size_t i = 0; i < asked.size(); ++i)
-        parts.push_back({&packed(asked[i].group), keys[i], asked[i].costs});
-    redis::take_options how{.look = look, .who = who, .guess = wrong_guesses ? now - 24h * 40 : now};
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        parts.push_back({&packed(wanted[i].group), keys[i], wanted[i].costs});
+    redis::take_options how{.look = look, .owner = owner, .guess = wrong_guesses ? now - 24h * 40 : now};
     bool usual = is_usual(parts, how);
     for (int tries = 0; tries < 20; ++tries) {
         verdict v;
-        std::vector<decision> said(max_decisions);
+        std::vector<decision> result(max_decisions);
         redis::call_answer got;
         if (usual) {
-            got = call_take_each(parts[0], how, v, said);
+            got = call_take_each(parts[0], how, v, result);
             if (got.status == call_status::unusual) {
                 usual = false;
                 continue;
@@ -160,8 +160,8 @@ answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)
             if (reply->type == REDIS_REPLY_ERROR)
                 throw std::runtime_error(reply->str);
             // Kept until its value has been read.
-            text_said.assign(reply->str, reply->len);
-            got = read_take(text_said, parts, how, v, said);
+            last_reply_text.assign(reply->str, reply->len);
+            got = read_take(last_reply_text, parts, how, v, result);
         }
         if (got.status == call_status::boundaries) {
             how.guess = got.now;
@@ -175,22 +175,22 @@ answer redis_under_test::ask_for(const chain& asked, time_point now, bool look)
             std::size_t n = 0;
             for (const auto& p : parts)
                 n += p.group->size();
-            said.resize(n);
-            return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(said)};
+            result.resize(n);
+            return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(result)};
         }
     }
     throw std::runtime_error("no end of trying");
 }
 
-void redis_under_test::correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
+void redis_under_test::correct(const ask& wanted, const defined& under, const std::vector<std::uint64_t>& actual,
                                time_point charged_at, time_point now)
 {
     std::lock_guard guard(one_at_a_time);
     set_clock(now);
-    const auto key = key_of(asked.group, asked.key);
+    const auto key = key_of(wanted.group, wanted.key);
     const redis::correction c{
-        &packed(asked.group), key, {under.rules.get(), asked.key, asked.costs}, actual, charged_at};
-    redis::correct_options how{.who = who, .guess = wrong_guesses ? now - 24h * 40 : now};
+        &packed(wanted.group), key, {under.rules.get(), wanted.key, wanted.costs}, actual, charged_at};
+    redis::correct_options how{.owner = owner, .guess = wrong_guesses ? now - 24h * 40 : now};
     for (int tries = 0; tries < 20; ++tries) {
         std::string command;
         append_correct(command, c, how, redis::call_by::digest, correct_script);
@@ -212,39 +212,39 @@ void redis_under_test::correct(const ask& asked, const defined& under, const std
     throw std::runtime_error("no end of trying");
 }
 
-void redis_under_test::correct(const ask& asked, const std::vector<std::uint64_t>& actual, time_point charged_at,
+void redis_under_test::correct(const ask& wanted, const std::vector<std::uint64_t>& actual, time_point charged_at,
                                time_point now)
 {
-    correct(asked, *groups.at(asked.group), actual, charged_at, now);
+    correct(wanted, *groups.at(wanted.group), actual, charged_at, now);
 }
 
 void redis_under_test::renew(const std::string& group, const std::string& key, time_point now)
 {
     set_clock(now);
     std::string command;
-    redis::append_renew(command, packed(group), key_of(group, key), {.who = who, .guess = now}, redis::call_by::digest,
-                        correct_script);
+    redis::append_renew(command, packed(group), key_of(group, key), {.owner = owner, .guess = now},
+                        redis::call_by::digest, correct_script);
     connection.call(command);
 }
 
-void redis_under_test::give_back(const chain& asked, time_point charged_at, time_point now)
+void redis_under_test::give_back(const chain& wanted, time_point charged_at, time_point now)
 {
-    for (const auto& a : asked)
+    for (const auto& a : wanted)
         correct(a, {}, charged_at, now);
 }
 
-answer redis_under_test::reserve(const chain& asked, time_point now, reservation& id)
+answer redis_under_test::reserve(const chain& wanted, time_point now, reservation& id)
 {
     id = 0;
-    auto said = take(asked, now);
-    if (!said.admitted)
-        return said;
-    held kept{asked, {}, said.charged_at};
-    for (const auto& a : asked)
+    auto result = take(wanted, now);
+    if (!result.admitted)
+        return result;
+    held kept{wanted, {}, result.charged_at};
+    for (const auto& a : wanted)
         kept.under.push_back(groups.at(a.group));
     id = ++last_reservation;
     reservations.emplace(id, std::move(kept));
-    return said;
+    return result;
 }
 
 bool redis_under_test::settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now)
@@ -255,10 +255,10 @@ bool redis_under_test::settle(reservation id, const std::vector<std::uint64_t>& 
     const auto kept = std::move(found->second);
     reservations.erase(found);
     std::size_t from = 0;
-    for (std::size_t i = 0; i < kept.asked.size(); ++i) {
+    for (std::size_t i = 0; i < kept.wanted.size(); ++i) {
         const auto n = std::min(actual.size() - from, kept.under[i]->rules->size());
         const auto at = actual.begin() + static_cast<std::ptrdiff_t>(from);
-        correct(kept.asked[i], *kept.under[i], {at, at + static_cast<std::ptrdiff_t>(n)}, kept.charged_at, now);
+        correct(kept.wanted[i], *kept.under[i], {at, at + static_cast<std::ptrdiff_t>(n)}, kept.charged_at, now);
         from += n;
     }
     return true;
@@ -345,8 +345,8 @@ std::vector<key_report> redis_under_test::list(const std::string& group, const s
         const auto name = redis::parse_key({found->element[i]->str, found->element[i]->len}).value();
         if (!name.principal.starts_with(prefix))
             continue;
-        if (auto said = inspect(group, name.principal, now))
-            out.push_back(std::move(*said));
+        if (auto result = inspect(group, name.principal, now))
+            out.push_back(std::move(*result));
     }
     std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
     return out;

@@ -1,5 +1,5 @@
-// Redis behind the contract: a blocking driver, as simple as it can be, of the functions that the gateway's client will
-// call. Time is the tests': the one line of each script that reads the clock is replaced by one that reads a key.
+// Redis under the contract tests: a simple blocking driver of the functions that the gateway's client calls. The tests
+// control the time: the line of each script that reads the clock is replaced by one that reads a key.
 #pragma once
 
 #include "limiter/redis/correct_call.hpp"
@@ -18,7 +18,7 @@ namespace headgate::testing {
 
 namespace redis = headgate::limiter::redis;
 
-// One server for all tests of an executable; each begins with an empty one.
+// One server for all tests of an executable; each test begins with an empty one.
 redis_server& shared_server();
 
 // A connection, one call at a time.
@@ -28,17 +28,17 @@ public:
     explicit redis_connection(const redis_server& to);
 
     using reply = std::unique_ptr<redisReply, void (*)(void*)>;
-    // Sends what was appended, and reads the one reply to it. Throws when there is none.
+    // Sends the appended command and reads its reply. Throws when there is none.
     reply call(const std::string& command);
     reply call(std::initializer_list<std::string_view> words);
-    std::string text(std::initializer_list<std::string_view> words); // of a reply that is a string; empty: none
+    std::string text(std::initializer_list<std::string_view> words); // the text of a string reply; empty for nil
     long long number(std::initializer_list<std::string_view> words);
 
 private:
     std::unique_ptr<redisContext, void (*)(redisContext*)> context_;
 };
 
-// The script with its clock in the key `now`. Throws when the line is not there exactly once.
+// Returns the script with its clock in the key `now`. Throws when the line does not occur exactly once.
 redis::script with_test_clock(const redis::script& s);
 
 class redis_under_test : public limiter_under_test
@@ -47,10 +47,10 @@ public:
     redis_under_test();
 
     void define(const std::string& group, std::vector<rule> rules, time_point now) override;
-    answer take(const chain& asked, time_point now) override { return ask_for(asked, now, false); }
-    answer look(const chain& asked, time_point now) override { return ask_for(asked, now, true); }
-    void give_back(const chain& asked, time_point charged_at, time_point now) override;
-    answer reserve(const chain& asked, time_point now, reservation& id) override;
+    answer take(const chain& wanted, time_point now) override { return ask_for(wanted, now, false); }
+    answer look(const chain& wanted, time_point now) override { return ask_for(wanted, now, true); }
+    void give_back(const chain& wanted, time_point charged_at, time_point now) override;
+    answer reserve(const chain& wanted, time_point now, reservation& id) override;
     bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) override;
     std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) override;
     bool reset(const std::string& group, const std::string& key, time_point now) override;
@@ -59,21 +59,21 @@ public:
     std::optional<key_report> inspect(const std::string& group, const std::string& key, time_point now) override;
     std::vector<key_report> list(const std::string& group, const std::string& prefix, time_point now) override;
 
-    // What `asked.costs` took becomes as if it had been `actual`.
-    void correct(const ask& asked, const std::vector<std::uint64_t>& actual, time_point charged_at, time_point now);
+    // Changes the charge of `asked.costs` to `actual`.
+    void correct(const ask& wanted, const std::vector<std::uint64_t>& actual, time_point charged_at, time_point now);
     void renew(const std::string& group, const std::string& key, time_point now);
 
     static std::string key_of(const std::string& group, const std::string& key);
     std::string value_of(const std::string& group, const std::string& key);
     const redis::packed_group& packed(const std::string& group) const { return *groups.at(group)->packed; }
-    // A key without a time to live, if there is one.
+    // Returns a key without a time to live, if there is one.
     std::string key_for_ever();
 
     redis_connection connection;
-    redis::holder who{7, std::chrono::hours{24 * 365 * 140}};
+    redis::holder owner{7, std::chrono::hours{24 * 365 * 140}};
     std::uint64_t conversions = 0;
     bool wrong_guesses = false; // of Redis's time
-    bool in_company = false;    // usual chains are asked together with those of other keys
+    bool in_company = false;    // usual chains are sent in one call with those of other keys
 
 private:
     struct defined
@@ -84,19 +84,20 @@ private:
     };
     struct held
     {
-        chain asked;
+        chain wanted;
         std::vector<std::shared_ptr<defined>> under;
         time_point charged_at;
     };
 
-    answer ask_for(const chain& asked, time_point now, bool look);
+    answer ask_for(const chain& wanted, time_point now, bool look);
     redis::call_answer call_take_each(const redis::chain_part& part, const redis::take_options& how, verdict& out,
                                       std::vector<decision>& decisions);
-    void correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
+    void correct(const ask& wanted, const defined& under, const std::vector<std::uint64_t>& actual,
                  time_point charged_at, time_point now);
     void set_clock(time_point now);
     void convert(const redis::packed_group& to, const std::string& key, std::string_view value, time_point now);
-    // Reads a key's value, lets `act` change it, and puts it back. False when it is not there, or act says so.
+    // Reads a key's value, lets `act` change it, and writes it. Returns false when it does not exist, or `act` returns
+    // false.
     template <class Act>
     bool change(const std::string& group, const std::string& key, time_point now, bool make, Act act);
 
@@ -104,7 +105,7 @@ private:
     std::map<std::string, std::shared_ptr<defined>> groups;
     std::map<reservation, held> reservations;
     reservation last_reservation = 0;
-    std::string text_said; // by take.lua, last
+    std::string last_reply_text; // the last reply of take.lua
     redis::script take_script, take_each_script, correct_script;
 };
 

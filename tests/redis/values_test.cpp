@@ -1,4 +1,4 @@
-// A key's value: its bytes, its rules' fingerprint, and what is done to it outside of requests.
+// A key's value: its bytes, its rules' fingerprint, and its changes outside of requests.
 #include "limiter/redis/fingerprint.hpp"
 #include "limiter/redis/key_value.hpp"
 #include "tests/support/rules.hpp"
@@ -38,7 +38,7 @@ std::uint64_t fingerprint(const rule& r) { return redis::fingerprint_of(redis::d
 
 } // namespace
 
-TEST_CASE("redis values: every kind of state comes back as it was written")
+TEST_CASE("redis values: every kind of state is read as it was written")
 {
     const redis::detached_rules rules(all_kinds);
     const auto& group = rules.packed();
@@ -64,7 +64,8 @@ TEST_CASE("redis values: cut, longer, altered or foreign bytes are refused, not 
     CHECK_FALSE(redis::fingerprint_in("x"));
     CHECK_FALSE(redis::fingerprint_in(std::string(21, '\0')));
     CHECK_FALSE(redis::fingerprint_in(std::string(21, '\xff')));
-    // Each byte in turn: a value, or nothing, never a crash; and what is read is written again as it was.
+    // Changes each byte: the result is a value or nothing, never a crash; and a value that is read is written
+    // identically.
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         for (const char to : {'\x00', '\x01', '\x7f', '\xff'}) {
             auto altered = bytes;
@@ -75,7 +76,7 @@ TEST_CASE("redis values: cut, longer, altered or foreign bytes are refused, not 
     }
 }
 
-TEST_CASE("redis values: a conversion carries what was used, and requests in flight with their holders")
+TEST_CASE("redis values: a conversion keeps the used amounts, and requests in flight with their holders")
 {
     const redis::detached_rules from(all_kinds);
     const redis::detached_rules to(
@@ -84,17 +85,17 @@ TEST_CASE("redis values: a conversion carries what was used, and requests in fli
     const auto value = convert_value(from.packed(), old, to.packed(), noon + 5us, carry::up_to_limit);
     CHECK(value.blocked_until == old.blocked_until);
     CHECK(value.rules[0].holders == old.rules[4].holders);
-    const auto said = decisions_of(to.packed(), value, noon + 5us);
-    CHECK(said[0].remaining == 6);
-    CHECK(said[1].remaining == 7);
-    CHECK(said[2].remaining == 4);
+    const auto result = decisions_of(to.packed(), value, noon + 5us);
+    CHECK(result[0].remaining == 6);
+    CHECK(result[1].remaining == 7);
+    CHECK(result[2].remaining == 4);
     auto later = value;
     CHECK(advance(to.packed(), later, noon + 30s) == noon + 30s);
-    CHECK(decisions_of(to.packed(), later, noon + 30s)[0].remaining == 7); // one holder is gone
-    CHECK(advance(to.packed(), later, noon) == noon + 30s);                // time never runs back
+    CHECK(decisions_of(to.packed(), later, noon + 30s)[0].remaining == 7); // one holder has expired
+    CHECK(advance(to.packed(), later, noon) == noon + 30s);                // time never goes back
 }
 
-TEST_CASE("redis values: they live until they have recovered, and a little longer, but not for ever")
+TEST_CASE("redis values: they live until they have recovered, and a little longer, with a maximum")
 {
     using std::chrono::milliseconds;
     const redis::detached_rules rules({named("t", token_bucket(1, 1s, 10))});
@@ -106,7 +107,7 @@ TEST_CASE("redis values: they live until they have recovered, and a little longe
     CHECK(time_to_live(rules.packed(), value, noon) == milliseconds{315'360'000'000});
 }
 
-TEST_CASE("redis fingerprints: every parameter counts")
+TEST_CASE("redis fingerprints: every parameter changes the fingerprint")
 {
     auto base = named("r", token_bucket(60, 60s, 60));
     std::vector<rule> others(12, base);
@@ -130,11 +131,11 @@ TEST_CASE("redis fingerprints: every parameter counts")
     CHECK(all.front() > 0);
     CHECK(all.back() < std::uint64_t{1} << 53);
     CHECK(fingerprint(base) == fingerprint(named("r", token_bucket(60, 60s, 60))));
-    // The same on every gateway, today and tomorrow: it lies in Redis.
+    // It must be the same on every gateway and in every version, because it is stored in Redis.
     CHECK(redis::describe_rules(std::span(&base, 1)) == "0 60 60000000 60 60 - 1 0 - 0 r\n");
 }
 
-TEST_CASE("redis fingerprints: rules are read back from their description, and nothing else is")
+TEST_CASE("redis fingerprints: rules are parsed from their description, and other texts are refused")
 {
     const bool holds = rc::check("described and parsed", [] {
         std::vector<rule> rules;
@@ -161,7 +162,7 @@ TEST_CASE("redis fingerprints: rules are read back from their description, and n
         CHECK_FALSE(redis::parse_rules(bad));
 }
 
-TEST_CASE("redis rules: what Redis's numbers cannot hold is said in words")
+TEST_CASE("redis rules: limits beyond Redis's numbers are reported as text")
 {
     CHECK_FALSE(redis::why_not_in_redis(token_bucket(1'000'000, 1s, 1'000'000)));
     CHECK_FALSE(redis::why_not_in_redis(token_bucket(1, 24h * 30, 100)));
@@ -170,7 +171,7 @@ TEST_CASE("redis rules: what Redis's numbers cannot hold is said in words")
     CHECK(redis::why_not_in_redis(fixed_window(1, 24h * 366 * 101)));
 }
 
-TEST_CASE("redis values: what was reserved comes back as written, and is given back when its time is over")
+TEST_CASE("redis values: reservations are read as written, and given back after their lifetime")
 {
     const redis::detached_rules rules(all_kinds);
     const auto& group = rules.packed();
@@ -195,13 +196,13 @@ TEST_CASE("redis values: what was reserved comes back as written, and is given b
     CHECK(decisions_of(group, held, held.last)[1].remaining == 0);
     advance(group, lapsed, noon + 1ms);
     advance(group, free, noon + 1ms);
-    REQUIRE(lapsed.reserved.size() == 1); // the other one is still held
+    REQUIRE(lapsed.reserved.size() == 1); // the other one has not expired
     CHECK(lapsed.reserved[0].id == 12);
     CHECK(decisions_of(group, lapsed, lapsed.last) == decisions_of(group, free, free.last));
     CHECK(lapsed.rules[4].holders == free.rules[4].holders);
 }
 
-TEST_CASE("redis values: a change of limits takes what is reserved as used")
+TEST_CASE("redis values: a change of limits counts reservations as used")
 {
     const redis::detached_rules rules({named("f", fixed_window(5, 60s))}), next({named("f", fixed_window(9, 60s))});
     auto value = redis::fresh_value(rules.packed(), noon);

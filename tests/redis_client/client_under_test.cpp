@@ -57,7 +57,7 @@ void append(std::string& to, const std::vector<std::string>& words)
 
 std::string client_loop::ask(std::vector<std::string> words, std::string_view key)
 {
-    std::string said;
+    std::string result;
     const auto asking = [](client_loop& self, const std::vector<std::string>& all, std::uint16_t slot,
                            std::string& out) -> task<void> {
         redis::caller by(self.links);
@@ -66,15 +66,15 @@ std::string client_loop::ask(std::vector<std::string> words, std::string_view ke
         co_await by.call(slot, self.events.turn_began(), write, got);
         if (got.failed != redis::failure::none)
             out = "(" + std::string(name_of(got.failed)) + ")";
-        else if (got.said().is_error())
-            out = "-" + std::string(got.said().text());
-        else if (got.said().is(redis::reply::kind::integer))
-            out = ":" + std::to_string(got.said().number());
+        else if (got.value().is_error())
+            out = "-" + std::string(got.value().text());
+        else if (got.value().is(redis::reply::kind::integer))
+            out = ":" + std::to_string(got.value().number());
         else
-            out = std::string(got.said().text());
+            out = std::string(got.value().text());
     };
-    run(asking(*this, words, redis::slot_of(key), said));
-    return said;
+    run(asking(*this, words, redis::slot_of(key), result));
+    return result;
 }
 
 void client_loop::ask_all(const std::vector<std::string>& words)
@@ -132,14 +132,14 @@ client_under_test::client_under_test(const link_maker& make)
 
 void client_under_test::must(task<redis::trouble> call)
 {
-    auto said = redis::trouble::confused;
+    auto result = redis::trouble::confused;
     const auto running = [](task<redis::trouble> inner, redis::trouble& out) -> task<void> {
         out = co_await std::move(inner);
     };
-    if (!loop_.run(running(std::move(call), said)))
+    if (!loop_.run(running(std::move(call), result)))
         throw std::runtime_error("no answer");
-    if (said != redis::trouble::none)
-        throw std::runtime_error(std::string(name_of(said)) + ": " + std::string(name_of(store_.last_error())));
+    if (result != redis::trouble::none)
+        throw std::runtime_error(std::string(name_of(result)) + ": " + std::string(name_of(store_.last_error())));
 }
 
 void client_under_test::set_clock(const std::string& group, const std::string& key, time_point now)
@@ -160,52 +160,52 @@ void client_under_test::define(const std::string& group, std::vector<rule> rules
     groups_[group] = to;
 }
 
-answer client_under_test::ask_for(const chain& asked, time_point now, bool look)
+answer client_under_test::ask_for(const chain& wanted, time_point now, bool look)
 {
     std::lock_guard guard(one_at_a_time_);
     std::vector<part> parts;
-    for (const auto& a : asked) {
+    for (const auto& a : wanted) {
         set_clock(a.group, a.key, now);
         parts.push_back({groups_.at(a.group)->rules.get(), a.key, a.costs});
     }
-    std::vector<decision> said(max_decisions);
+    std::vector<decision> result(max_decisions);
     verdict v;
-    must(look ? store_.look(parts, said, v) : store_.take(parts, said, v));
+    must(look ? store_.look(parts, result, v) : store_.take(parts, result, v));
     std::size_t n = 0;
     for (const auto& p : parts)
         n += p.group->size();
-    said.resize(n);
-    return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(said)};
+    result.resize(n);
+    return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(result)};
 }
 
-void client_under_test::correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
+void client_under_test::correct(const ask& wanted, const defined& under, const std::vector<std::uint64_t>& actual,
                                 time_point charged_at, time_point now)
 {
     std::lock_guard guard(one_at_a_time_);
-    set_clock(asked.group, asked.key, now);
-    must(store_.correct(*groups_.at(asked.group)->rules, {under.rules.get(), asked.key, asked.costs}, actual,
+    set_clock(wanted.group, wanted.key, now);
+    must(store_.correct(*groups_.at(wanted.group)->rules, {under.rules.get(), wanted.key, wanted.costs}, actual,
                         charged_at));
 }
 
-void client_under_test::give_back(const chain& asked, time_point charged_at, time_point now)
+void client_under_test::give_back(const chain& wanted, time_point charged_at, time_point now)
 {
-    for (const auto& a : asked)
+    for (const auto& a : wanted)
         correct(a, *groups_.at(a.group), {}, charged_at, now);
 }
 
-answer client_under_test::reserve(const chain& asked, time_point now, reservation& id)
+answer client_under_test::reserve(const chain& wanted, time_point now, reservation& id)
 {
     std::lock_guard guard(one_at_a_time_);
     id = 0;
-    auto said = take(asked, now);
-    if (!said.admitted)
-        return said;
-    held kept{asked, {}, said.charged_at};
-    for (const auto& a : asked)
+    auto result = take(wanted, now);
+    if (!result.admitted)
+        return result;
+    held kept{wanted, {}, result.charged_at};
+    for (const auto& a : wanted)
         kept.under.push_back(groups_.at(a.group));
     id = ++last_reservation_;
     reservations_.emplace(id, std::move(kept));
-    return said;
+    return result;
 }
 
 bool client_under_test::settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now)
@@ -217,10 +217,10 @@ bool client_under_test::settle(reservation id, const std::vector<std::uint64_t>&
     const auto kept = std::move(found->second);
     reservations_.erase(found);
     std::size_t from = 0;
-    for (std::size_t i = 0; i < kept.asked.size(); ++i) {
+    for (std::size_t i = 0; i < kept.wanted.size(); ++i) {
         const auto n = std::min(actual.size() - from, kept.under[i]->rules->size());
         const auto at = actual.begin() + static_cast<std::ptrdiff_t>(from);
-        correct(kept.asked[i], *kept.under[i], {at, at + static_cast<std::ptrdiff_t>(n)}, kept.charged_at, now);
+        correct(kept.wanted[i], *kept.under[i], {at, at + static_cast<std::ptrdiff_t>(n)}, kept.charged_at, now);
         from += n;
     }
     return true;

@@ -30,7 +30,7 @@ public:
     // What links and their sources tell of themselves is kept in `told`.
     redis::link::listener keep_told()
     {
-        return [this](redis::link::state, std::string_view why) { told.emplace_back(why); };
+        return [this](redis::link::state, std::string_view why) { messages.emplace_back(why); };
     }
     bool is_ready() const { return links->now() == redis::link::state::ready; }
 
@@ -45,7 +45,7 @@ public:
 
     event_loop events;
     name_resolver names;
-    std::vector<std::string> told;     // what the link said of itself
+    std::vector<std::string> messages; // what the link said of itself
     std::shared_ptr<redis::link> link; // when there is only one
     std::shared_ptr<redis::link_source> links;
 };
@@ -59,10 +59,10 @@ public:
     explicit client_under_test(const link_maker& make);
 
     void define(const std::string& group, std::vector<rule> rules, time_point now) override;
-    answer take(const chain& asked, time_point now) override { return ask_for(asked, now, false); }
-    answer look(const chain& asked, time_point now) override { return ask_for(asked, now, true); }
-    void give_back(const chain& asked, time_point charged_at, time_point now) override;
-    answer reserve(const chain& asked, time_point now, reservation& id) override;
+    answer take(const chain& wanted, time_point now) override { return ask_for(wanted, now, false); }
+    answer look(const chain& wanted, time_point now) override { return ask_for(wanted, now, true); }
+    void give_back(const chain& wanted, time_point charged_at, time_point now) override;
+    answer reserve(const chain& wanted, time_point now, reservation& id) override;
     bool settle(reservation id, const std::vector<std::uint64_t>& actual, time_point now) override;
     std::uint64_t grant(const std::string& group, const std::string& key, std::uint64_t n, time_point now) override;
     bool reset(const std::string& group, const std::string& key, time_point now) override;
@@ -79,13 +79,13 @@ private:
     };
     struct held
     {
-        chain asked;
+        chain wanted;
         std::vector<std::shared_ptr<defined>> under;
         time_point charged_at;
     };
 
-    answer ask_for(const chain& asked, time_point now, bool look);
-    void correct(const ask& asked, const defined& under, const std::vector<std::uint64_t>& actual,
+    answer ask_for(const chain& wanted, time_point now, bool look);
+    void correct(const ask& wanted, const defined& under, const std::vector<std::uint64_t>& actual,
                  time_point charged_at, time_point now);
     void set_clock(const std::string& group, const std::string& key, time_point now);
     // Runs one verb; throws when Redis has trouble with it.

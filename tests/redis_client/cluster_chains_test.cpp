@@ -33,7 +33,7 @@ bool reserve_and_die(cluster_client& by, const one_rule& rule, const std::string
         std::string name;
         redis::append_key(name, with.lineage.name, whose);
         const redis::chain_part part{&rules.packed(), name, {&n, 1}};
-        const redis::take_options how{.who = {99, 60s}, .reserve = {12'345, lives}};
+        const redis::take_options how{.owner = {99, 60s}, .reserve = {12'345, lives}};
         redis::caller calls(c.links);
         const auto write = [&](std::string& to, redis::call_by by_what) {
             redis::append_take(to, {&part, 1}, how, by_what);
@@ -41,7 +41,7 @@ bool reserve_and_die(cluster_client& by, const one_rule& rule, const std::string
         redis::link::answer got;
         const auto failed = co_await calls.call(redis::slot_of(name), c.loop.events.turn_began(), write, got);
         CHECK(failed == redis::trouble::none);
-        is = failed == redis::trouble::none && got.said().text().substr(0, 1) == "\1";
+        is = failed == redis::trouble::none && got.value().text().substr(0, 1) == "\1";
     };
     CHECK(by.loop.run(once(by, rule, key, cost, lifetime, admitted)));
     return admitted;
@@ -69,10 +69,10 @@ TEST_CASE("redis cluster: a chain in three slots is charged in each when all adm
         const auto got = c.take_now(all);
         REQUIRE(got.trouble == redis::trouble::none);
         CHECK(got.admitted == (i < 3));
-        CHECK(got.said.at(0).admitted);
-        CHECK(got.said.at(2).admitted == (i < 3));
-        CHECK(got.said.at(0).remaining == static_cast<std::uint64_t>(i < 3 ? 99 - i : 97));
-        CHECK(got.said.at(1).remaining == static_cast<std::uint64_t>(i < 3 ? 49 - i : 47));
+        CHECK(got.decisions.at(0).admitted);
+        CHECK(got.decisions.at(2).admitted == (i < 3));
+        CHECK(got.decisions.at(0).remaining == static_cast<std::uint64_t>(i < 3 ? 99 - i : 97));
+        CHECK(got.decisions.at(1).remaining == static_cast<std::uint64_t>(i < 3 ? 49 - i : 47));
     }
     CHECK(c.left(wide, a) == 97);
     CHECK(c.left(middle, b) == 47);
@@ -133,7 +133,7 @@ TEST_CASE("redis cluster: what a gateway reserved before it died holds its place
     CHECK(c.store.seen().lapsed == 0);
     const auto got = c.take_now({{five.rules.get(), key, {&three, 1}}});
     CHECK(got.admitted);
-    CHECK(got.said.at(0).remaining == 1);
+    CHECK(got.decisions.at(0).remaining == 1);
     CHECK(c.store.seen().lapsed == 1);
     CHECK(bytes_of(c, five, key) == plain_bytes);
     CHECK(c.take_now(five, key).admitted);
@@ -210,12 +210,12 @@ TEST_CASE("redis cluster: random chains over three slots are decided as in memor
             CAPTURE(round);
             CAPTURE(i);
             now += microseconds{any(4) == 0 ? any(3'000'000) : any(200'000)};
-            const chain asked{{"x", "k" + std::to_string(any(2))}, {"y", "k"}, {"z", "k" + std::to_string(any(2))}};
+            const chain parts{{"x", "k" + std::to_string(any(2))}, {"y", "k"}, {"z", "k" + std::to_string(any(2))}};
             if (any(12) == 0) {
                 const auto until = now + microseconds{any(1'000'000)};
                 CHECK(there.block("y", "k", until, now) == here.block("y", "k", until, now));
             }
-            const auto got = there.take(asked, now), wanted = here.take(asked, now);
+            const auto got = there.take(parts, now), wanted = here.take(parts, now);
             refused += wanted.admitted ? 0 : 1;
             blocked += wanted.blocked ? 1 : 0;
             CHECK(got.admitted == wanted.admitted);

@@ -16,7 +16,7 @@ struct cluster_client
     {
         redis::trouble trouble = redis::trouble::confused;
         bool admitted = false;
-        std::vector<decision> said; // of every rule, in order
+        std::vector<decision> decisions; // of every rule, in order
     };
 
     explicit cluster_client(redis::cluster_options options)
@@ -38,27 +38,27 @@ struct cluster_client
         CHECK_MESSAGE(is, "no cluster: ", links->why());
         return is;
     }
-    task<outcome> take(std::vector<part> asked)
+    task<outcome> take(std::vector<part> parts)
     {
-        std::vector<decision> said(max_decisions);
+        std::vector<decision> decisions(max_decisions);
         verdict v;
         outcome out;
-        out.trouble = co_await store.take(asked, said, v);
+        out.trouble = co_await store.take(parts, decisions, v);
         out.admitted = out.trouble == redis::trouble::none && v.admitted;
         std::size_t rules = 0;
-        for (const auto& each : asked)
+        for (const auto& each : parts)
             rules += each.group->size();
-        said.resize(rules);
-        out.said = std::move(said);
+        decisions.resize(rules);
+        out.decisions = std::move(decisions);
         co_return out;
     }
-    outcome take_now(std::vector<part> asked)
+    outcome take_now(std::vector<part> parts)
     {
         outcome out;
         const auto once = [](cluster_client& self, std::vector<part> parts, outcome& to) -> task<void> {
             to = co_await self.take(std::move(parts));
         };
-        CHECK(loop.run(once(*this, std::move(asked), out)));
+        CHECK(loop.run(once(*this, std::move(parts), out)));
         return out;
     }
     outcome take_now(const one_rule& by, std::string_view key) { return take_now({{by.rules.get(), key, {}}}); }

@@ -42,10 +42,10 @@ struct load
     task<void> run(asker& a)
     {
         steady_timer pause(by.loop.events.get_executor());
-        const std::vector<part> asked(1, part{a.rule.rules.get(), a.key, {}}); // GCC 12 cannot await with a list
+        const std::vector<part> wanted(1, part{a.rule.rules.get(), a.key, {}}); // GCC 12 cannot await with a list
         while (!is_over && !a.is_refused) {
             const auto began = steady::now();
-            const auto got = co_await by.take(asked);
+            const auto got = co_await by.take(wanted);
             longest = std::max(longest, steady::now() - began);
             note(a, got);
             pause.expires_after(got.trouble == redis::trouble::none ? 200us : 5ms);
@@ -61,14 +61,14 @@ struct load
             ++troubles[static_cast<std::size_t>(got.trouble)];
             return;
         }
-        const auto& said = got.said.at(0);
-        a.foreign += said.limit != a.limit || said.remaining > a.limit ? 1 : 0;
+        const auto& decided = got.decisions.at(0);
+        a.foreign += decided.limit != a.limit || decided.remaining > a.limit ? 1 : 0;
         a.is_refused = !got.admitted;
         a.admitted += got.admitted ? 1 : 0;
-        const auto used = a.limit - said.remaining - (got.admitted ? 1 : 0);
+        const auto used = a.limit - decided.remaining - (got.admitted ? 1 : 0);
         if (used < a.counted)
             a.lost += a.counted - used;
-        a.counted = a.limit - said.remaining;
+        a.counted = a.limit - decided.remaining;
     }
     bool all_have(std::uint64_t n) const
     {

@@ -108,10 +108,10 @@ void cluster_group::move_keys(std::uint16_t slot, std::size_t from, std::size_t 
         const auto keys = ask_server(*nodes[from], {"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), "1"});
         if (keys.empty())
             return;
-        const auto said =
+        const auto result =
             ask_server(*nodes[from], {"MIGRATE", "127.0.0.1", std::to_string(nodes[to]->port()), keys, "0", "5000"});
-        if (said != "OK" && said != "NOKEY")
-            throw std::runtime_error("MIGRATE: " + said);
+        if (result != "OK" && result != "NOKEY")
+            throw std::runtime_error("MIGRATE: " + result);
         ++moved;
     }
 }

@@ -62,10 +62,10 @@ TEST_CASE("redis cluster: a slot that moved is followed by the request that find
     CHECK(c.links->map().master_of(slot)->port == group.nodes[0]->port());
     const auto got = c.take_now(ten, key);
     CHECK(got.admitted);
-    CHECK(got.said.at(0).remaining == 8); // it has moved with what was used of it
+    CHECK(got.decisions.at(0).remaining == 8); // it has moved with what was used of it
     CHECK(c.links->rounds().moved == 1);
     CHECK(c.links->map().master_of(slot)->port == group.nodes[2]->port());
-    CHECK(c.take_now(ten, key).said.at(0).remaining == 7);
+    CHECK(c.take_now(ten, key).decisions.at(0).remaining == 7);
     CHECK(c.store.seen().redirections == 1);
     CHECK(c.store.seen().errors == 0);
 }
@@ -82,20 +82,20 @@ TEST_CASE("redis cluster: while a slot is on its way, keys that have gone are as
     CHECK(c.take_now(ten, first).admitted);
     CHECK(c.take_now(ten, other).admitted);
     group.begin_move(slot, 0, 1);
-    CHECK(c.take_now(ten, first).said.at(0).remaining == 8);
+    CHECK(c.take_now(ten, first).decisions.at(0).remaining == 8);
     CHECK(c.links->rounds().ask == 0);
     group.move_keys(slot, 0, 1, 1);
-    CHECK(c.take_now(ten, first).said.at(0).remaining == 7); // one of the two has gone
-    CHECK(c.take_now(ten, other).said.at(0).remaining == 8);
+    CHECK(c.take_now(ten, first).decisions.at(0).remaining == 7); // one of the two has gone
+    CHECK(c.take_now(ten, other).decisions.at(0).remaining == 8);
     CHECK(c.links->rounds().ask == 1);
-    CHECK(c.take_now(ten, fresh).said.at(0).remaining == 9); // a new one is made where the slot goes
+    CHECK(c.take_now(ten, fresh).decisions.at(0).remaining == 9); // a new one is made where the slot goes
     CHECK(c.links->rounds().ask == 2);
     CHECK(c.links->map().master_of(slot)->port == group.nodes[0]->port());
     group.move_keys(slot, 0, 1);
     group.end_move(slot, 0, 1);
-    CHECK(c.take_now(ten, first).said.at(0).remaining == 6);
-    CHECK(c.take_now(ten, other).said.at(0).remaining == 7);
-    CHECK(c.take_now(ten, fresh).said.at(0).remaining == 8);
+    CHECK(c.take_now(ten, first).decisions.at(0).remaining == 6);
+    CHECK(c.take_now(ten, other).decisions.at(0).remaining == 7);
+    CHECK(c.take_now(ten, fresh).decisions.at(0).remaining == 8);
     CHECK(c.links->seen().late_replies == 0);
 }
 
@@ -121,9 +121,9 @@ TEST_CASE("redis cluster: keys of one call on both sides of a move: tried again 
     CHECK(c.store.seen().tried_again > 3);
     CHECK(steady::now() - began < 2s);
     group.move_keys(slot, 0, 1);
-    CHECK(c.take_now(both).said.at(0).remaining == 8);
+    CHECK(c.take_now(both).decisions.at(0).remaining == 8);
     group.end_move(slot, 0, 1);
-    CHECK(c.take_now(both).said.at(1).remaining == 2);
+    CHECK(c.take_now(both).decisions.at(1).remaining == 2);
 }
 
 TEST_CASE("redis cluster: of the seeds one that answers is enough; when none does, it is said, until one comes")
@@ -175,9 +175,9 @@ TEST_CASE("redis cluster: nodes that announce no host are where they were asked"
     const auto slot = slot_of_key(user, key);
     group.begin_move(slot, 0, 1);
     group.move_keys(slot, 0, 1);
-    CHECK(c.take_now(ten, key).said.at(0).remaining == 8); // ASK
+    CHECK(c.take_now(ten, key).decisions.at(0).remaining == 8); // ASK
     group.end_move(slot, 0, 1);
-    CHECK(c.take_now(ten, key).said.at(0).remaining == 7); // MOVED
+    CHECK(c.take_now(ten, key).decisions.at(0).remaining == 7); // MOVED
     CHECK(c.links->servers().size() == 3);
 }
 

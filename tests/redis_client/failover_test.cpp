@@ -59,12 +59,12 @@ struct load
             ++troubles[static_cast<std::size_t>(got.trouble)];
             return;
         }
-        a.foreign += got.said.limit != a.limit || got.said.remaining > a.limit ? 1 : 0;
+        a.foreign += got.decided.limit != a.limit || got.decided.remaining > a.limit ? 1 : 0;
         a.is_refused = !got.admitted;
-        const auto used = a.limit - got.said.remaining - (got.admitted ? 1 : 0);
+        const auto used = a.limit - got.decided.remaining - (got.admitted ? 1 : 0);
         if (used < a.counted)
             a.lost += a.counted - used;
-        a.counted = a.limit - got.said.remaining;
+        a.counted = a.limit - got.decided.remaining;
         if (by.master->generation() == first) {
             a.before += got.admitted ? 1 : 0;
             return;

@@ -50,8 +50,8 @@ TEST_CASE("redis link: logs in, by password and by user, chooses its database an
     options.password = "wrong";
     client_loop third(options);
     REQUIRE(becomes(third, link_state::waiting));
-    REQUIRE(!third.told.empty());
-    CHECK(third.told.back().find("the user or the password is wrong: WRONGPASS") == 0);
+    REQUIRE(!third.messages.empty());
+    CHECK(third.messages.back().find("the user or the password is wrong: WRONGPASS") == 0);
     CHECK(third.ask({"PING"}) == "(unreachable)");
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("redis link: a thousand commands of one turn each get their own reply,
         const auto text = "number " + std::to_string(n);
         const auto write = [&](std::string& out) { redis::append_command(out, {"ECHO", text}); };
         const auto got = co_await in.link->ask(in.link->turn_began(), write);
-        good += got.failed == redis::failure::none && got.said().text() == text ? 1 : 0;
+        good += got.failed == redis::failure::none && got.value().text() == text ? 1 : 0;
         ++done;
     };
     for (int i = 0; i < 1000; ++i)
@@ -127,8 +127,8 @@ TEST_CASE("redis link: what is not Redis's protocol ends the connection, and not
         {"nesting without end", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
          "does not speak Redis's protocol"},
         {"a number that is none", ":12x\r\n", "does not speak Redis's protocol"},
-        {"a text larger than any", "$900000000\r\n" + std::string(5 << 20, 'x'), "larger than any"},
-        {"two replies to one question", "+A\r\n+B\r\n", "nobody asked for"},
+        {"a text larger than any", "$900000000\r\n" + std::string(5 << 20, 'x'), "larger than any expected one"},
+        {"two replies to one question", "+A\r\n+B\r\n", "without a command"},
     };
     for (const auto& r : rows) {
         CAPTURE(r.what);
@@ -141,11 +141,11 @@ TEST_CASE("redis link: what is not Redis's protocol ends the connection, and not
         });
         client_loop loop(options_for_port(server.port));
         REQUIRE(becomes(loop, link_state::ready));
-        loop.told.clear();
-        const auto said = loop.ask({"PING"});
-        CHECK((said == "(broken)" || said == "A"));
-        CHECK(loop.run_until([&] { return !loop.told.empty(); }));
-        CHECK_MESSAGE(loop.told.front().find(r.why) != std::string::npos, loop.told.front());
+        loop.messages.clear();
+        const auto result = loop.ask({"PING"});
+        CHECK((result == "(broken)" || result == "A"));
+        CHECK(loop.run_until([&] { return !loop.messages.empty(); }));
+        CHECK_MESSAGE(loop.messages.front().find(r.why) != std::string::npos, loop.messages.front());
         CHECK(becomes(loop, link_state::ready)); // a connection of its own, as good as new
     }
 }
@@ -167,8 +167,8 @@ TEST_CASE("redis link: replies that come a byte at a time are replies")
     const auto asking = [](client_loop& in, bool& good) -> task<void> {
         const auto write = [](std::string& out) { redis::append_command(out, {"PING"}); };
         const auto got = co_await in.link->ask(in.link->turn_began(), write);
-        const auto said = got.said();
-        good = said.size() == 2 && said[0].text() == "hello" && said[1].number() == -7;
+        const auto result = got.value();
+        good = result.size() == 2 && result[0].text() == "hello" && result[1].number() == -7;
     };
     CHECK(loop.run(asking(loop, right)));
     CHECK(right);

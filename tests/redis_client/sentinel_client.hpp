@@ -17,7 +17,7 @@ struct sentinel_client
     {
         redis::trouble trouble = redis::trouble::confused;
         bool admitted = false;
-        decision said;
+        decision decided;
     };
 
     explicit sentinel_client(const sentinel_group& group, std::chrono::microseconds timeout = std::chrono::seconds{5},
@@ -33,20 +33,20 @@ struct sentinel_client
     }
     task<outcome> take(const rule_group& by, std::string_view key)
     {
-        const part asked{&by, key, {}};
-        std::array<decision, max_rules_per_group> said;
+        const part wanted{&by, key, {}};
+        std::array<decision, max_rules_per_group> decisions;
         verdict v;
         outcome out;
-        out.trouble = co_await store.take({&asked, 1}, said, v);
+        out.trouble = co_await store.take({&wanted, 1}, decisions, v);
         out.admitted = out.trouble == redis::trouble::none && v.admitted;
-        out.said = said[0];
+        out.decided = decisions[0];
         co_return out;
     }
     outcome take_now(const rule_group& by, std::string_view key)
     {
         outcome out;
-        const auto once = [](sentinel_client& self, const rule_group& rules, std::string_view who,
-                             outcome& to) -> task<void> { to = co_await self.take(rules, who); };
+        const auto once = [](sentinel_client& self, const rule_group& rules, std::string_view of,
+                             outcome& to) -> task<void> { to = co_await self.take(rules, of); };
         CHECK(loop.run(once(*this, by, key, out)));
         return out;
     }

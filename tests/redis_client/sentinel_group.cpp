@@ -11,15 +11,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string flat(const redisReply& said)
+std::string flat(const redisReply& result)
 {
-    if (said.type == REDIS_REPLY_INTEGER)
-        return std::to_string(said.integer);
-    if (said.type != REDIS_REPLY_ARRAY)
-        return said.str ? std::string(said.str, said.len) : std::string();
+    if (result.type == REDIS_REPLY_INTEGER)
+        return std::to_string(result.integer);
+    if (result.type != REDIS_REPLY_ARRAY)
+        return result.str ? std::string(result.str, result.len) : std::string();
     std::string all;
-    for (std::size_t i = 0; i < said.elements; ++i)
-        all += (i == 0 ? "" : " ") + flat(*said.element[i]);
+    for (std::size_t i = 0; i < result.elements; ++i)
+        all += (i == 0 ? "" : " ") + flat(*result.element[i]);
     return all;
 }
 
@@ -35,12 +35,12 @@ std::string ask_over(redisContext* to, const std::vector<std::string>& words)
         texts.push_back(word.data());
         sizes.push_back(word.size());
     }
-    auto* const said =
+    auto* const result =
         static_cast<redisReply*>(redisCommandArgv(to, static_cast<int>(words.size()), texts.data(), sizes.data()));
-    if (!said)
+    if (!result)
         return {};
-    auto text = flat(*said);
-    freeReplyObject(said);
+    auto text = flat(*result);
+    freeReplyObject(result);
     return text;
 }
 
@@ -128,10 +128,10 @@ int sentinel_group::named_by_all() const
 {
     std::string all;
     for (const auto& each : sentinels) {
-        const auto said = ask_server(*each, {"SENTINEL", "get-master-addr-by-name", master_name});
-        if (said.empty() || (!all.empty() && said != all))
+        const auto result = ask_server(*each, {"SENTINEL", "get-master-addr-by-name", master_name});
+        if (result.empty() || (!all.empty() && result != all))
             return 0;
-        all = said;
+        all = result;
     }
     return std::stoi(all.substr(all.find(' ') + 1));
 }

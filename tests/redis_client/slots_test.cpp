@@ -17,7 +17,7 @@ std::optional<redis::slot_map> map_of(std::string_view bytes)
     redis::reply_reader reader;
     reader.feed(bytes);
     REQUIRE(reader.next());
-    return redis::slot_map::read(reader.current(), "asked");
+    return redis::slot_map::read(reader.current(), "answering");
 }
 
 std::string master_of(const redis::slot_map& map, std::uint16_t slot)
@@ -72,7 +72,7 @@ TEST_CASE("redis slots: a real node puts keys where we do, and its map is read")
         const auto write = [](std::string& command) { command += "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n"; };
         const auto got = co_await to.ask(to.turn_began(), write);
         if (got.failed == redis::failure::none)
-            out = redis::slot_map::read(got.said(), to.options().host);
+            out = redis::slot_map::read(got.value(), to.options().host);
     };
     REQUIRE(loop.run(asking(*loop.link, map)));
     REQUIRE(map);
@@ -92,11 +92,11 @@ TEST_CASE("redis slots: a map of several nodes, changed by MOVED and not by ASK"
     CHECK(map->masters().size() == 2);
     CHECK(map->covered() == 10923);
     CHECK(master_of(*map, 5460) == "10.0.0.1:7001");
-    CHECK(master_of(*map, 5461) == "asked:7002");
+    CHECK(master_of(*map, 5461) == "answering:7002");
     CHECK(master_of(*map, 10923) == "nobody");
     CHECK(master_of(*map, 16384) == "nobody");
-    map->apply(*redis::parse_redirection("MOVED 3999 127.0.0.1:6381", "asked"));
-    map->apply(*redis::parse_redirection("ASK 4000 127.0.0.1:6381", "asked"));
+    map->apply(*redis::parse_redirection("MOVED 3999 127.0.0.1:6381", "answering"));
+    map->apply(*redis::parse_redirection("ASK 4000 127.0.0.1:6381", "answering"));
     CHECK(master_of(*map, 3999) == "127.0.0.1:6381");
     CHECK(master_of(*map, 4000) == "10.0.0.1:7001");
     CHECK(map->masters().size() == 3);
@@ -126,19 +126,19 @@ TEST_CASE("redis slots: MOVED and ASK are read strictly")
     };
     for (const auto& r :
          {row{"MOVED 3999 127.0.0.1:6381", "127.0.0.1:6381"}, row{"-MOVED 0 a.example:1", "a.example:1"},
-          row{"MOVED 16383 ::1:6381", "::1:6381"}, row{"MOVED 1 :6381", "asked:6381"},
+          row{"MOVED 16383 ::1:6381", "::1:6381"}, row{"MOVED 1 :6381", "answering:6381"},
           row{"ASK 7 127.0.0.1:6381 script: abc", "127.0.0.1:6381"}}) {
         CAPTURE(r.text);
-        const auto said = redis::parse_redirection(r.text, "asked");
-        REQUIRE(said);
-        CHECK(said->to.text() == r.to);
-        CHECK((said->what == redis::redirection::kind::ask) == (std::string_view(r.text).starts_with("ASK")));
+        const auto result = redis::parse_redirection(r.text, "answering");
+        REQUIRE(result);
+        CHECK(result->to.text() == r.to);
+        CHECK((result->what == redis::redirection::kind::ask) == (std::string_view(r.text).starts_with("ASK")));
     }
     for (const auto* bad : {"", "MOVED", "MOVED 1", "MOVED 16384 a:1", "MOVED -1 a:1", "MOVED x a:1", "MOVED 1 a",
                             "MOVED 1 a:", "MOVED 1 a:0", "MOVED 1 a:65536", "MOVED 1 ?:6381", "moved 1 a:1",
                             "ERR 1 a:1", "MOVED  1 a:1"}) {
         CAPTURE(bad);
-        CHECK(!redis::parse_redirection(bad, "asked"));
+        CHECK(!redis::parse_redirection(bad, "answering"));
     }
 }
 

@@ -32,12 +32,12 @@ struct client
     int take(const rule_group& rules, const std::string& key, int n)
     {
         int admitted = 0, ended = 0;
-        const auto once = [](client& self, const rule_group& by, const std::string& who, int& good,
+        const auto once = [](client& self, const rule_group& by, const std::string& of, int& good,
                              int& done) -> task<void> {
-            const part asked{&by, who, {}};
-            std::array<decision, max_rules_per_group> said;
+            const part wanted{&by, of, {}};
+            std::array<decision, max_rules_per_group> decisions;
             verdict v;
-            const auto trouble = co_await self.store.take({&asked, 1}, said, v);
+            const auto trouble = co_await self.store.take({&wanted, 1}, decisions, v);
             good += trouble == redis::trouble::none && v.admitted ? 1 : 0;
             ++done;
         };
@@ -106,12 +106,12 @@ TEST_CASE("redis store: what a turn asks of usual chains leaves in few calls, an
     int ended = 0;
     const auto once = [](client& self, const rule_group& by, int i, int& good, int& left, int& done) -> task<void> {
         const auto key = "user " + std::to_string(i);
-        const part asked{&by, key, {}};
-        std::array<decision, max_rules_per_group> said;
+        const part wanted{&by, key, {}};
+        std::array<decision, max_rules_per_group> decisions;
         verdict v;
-        const auto trouble = co_await self.store.take({&asked, 1}, said, v);
+        const auto trouble = co_await self.store.take({&wanted, 1}, decisions, v);
         good += trouble == redis::trouble::none && v.admitted ? 1 : 0;
-        left = static_cast<int>(said[0].remaining);
+        left = static_cast<int>(decisions[0].remaining);
         ++done;
     };
     for (int i = 0; i < 100; ++i) {

@@ -46,17 +46,17 @@ TEST_CASE("TLS context: files that cannot be used are named, with what is wrong"
         {{"/none.pem", {}, {}}, "the CA file /none.pem cannot be read: No such file or directory"},
         {{ca.folder(), {}, {}}, "the CA file " + ca.folder().string() + " cannot be read: Is a directory"},
         {{empty, {}, {}}, "the CA file " + empty + " cannot be read: it is empty"},
-        {{text, {}, {}}, "the CA file " + text + " holds no PEM certificates that can be used: "},
+        {{text, {}, {}}, "the CA file " + text + " has no usable PEM certificates: "},
         {{ca.ca(), "/none.pem", one.key}, "the certificate /none.pem cannot be read: No such file or directory"},
-        {{ca.ca(), text, one.key}, "the certificate " + text + " is no PEM certificate that can be used: "},
-        {{ca.ca(), one.certificate, text}, "the key " + text + " is no PEM key that can be used"},
-        {{ca.ca(), one.certificate, locked}, "the key " + locked + " is no PEM key that can be used"},
+        {{ca.ca(), text, one.key}, "the certificate " + text + " is not a usable PEM certificate: "},
+        {{ca.ca(), one.certificate, text}, "the key " + text + " is not a usable PEM key"},
+        {{ca.ca(), one.certificate, locked}, "the key " + locked + " is not a usable PEM key"},
         {{ca.ca(), one.certificate, two.key}, "the key " + two.key + " is not the key of the certificate "},
         {{ca.ca(), {}, one.key}, "the key " + one.key + " has no certificate"},
     };
     for (const auto& r : rows) {
         const auto why = why_no_context(r.files);
-        CHECK_MESSAGE(why.find(r.why) == 0, "said: " << why << "\nnot: " << r.why);
+        CHECK_MESSAGE(why.find(r.why) == 0, "result: " << why << "\nnot: " << r.why);
     }
     CHECK(why_no_context({ca.ca(), one.certificate, one.key}).empty());
 }
