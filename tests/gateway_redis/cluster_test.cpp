@@ -26,12 +26,13 @@ std::string field(const running_gateway& gateway, const std::string& key)
     return field_of(result, "RateLimit");
 }
 
-// How many keys a node has.
+// Returns how many keys a node has.
 int ask_keys(const redis_server& node) { return std::stoi(headgate::testing::ask_server(node, {"DBSIZE"})); }
 
 } // namespace
 
-TEST_CASE("redis cluster: two gateways, keys on every node, a chain over several slots: exact, and all or nobody pays")
+TEST_CASE("redis cluster: two gateways, keys on every node, a chain over several slots: exact, and all rules are "
+          "charged or none")
 {
     cluster_group group;
     const shared_setup how{.rules = "      - { name: minute, key: user, " + hour +
@@ -44,7 +45,7 @@ TEST_CASE("redis cluster: two gateways, keys on every node, a chain over several
     running_gateway one(configuration(url_of(group), how)), two(configuration(url_of(group), how));
     REQUIRE(wait_until_connected(one));
     REQUIRE(wait_until_connected(two));
-    // Six users pass their day's 20 and leave 10 of the route's for the seventh, whatever nodes they are on.
+    // Six users use their 20 per day and leave 10 of the route's for the seventh, on any nodes.
     for (int user = 0; user < 6; ++user) {
         auto sum = ask_for(one, 13, "user" + std::to_string(user));
         sum += ask_for(two, 13, "user" + std::to_string(user));
@@ -54,7 +55,7 @@ TEST_CASE("redis cluster: two gateways, keys on every node, a chain over several
     auto last = ask_for(two, 8, "last");
     last += ask_for(one, 8, "last");
     CHECK(last.passed == 10);
-    CHECK(field(one, "user0").find("\"minute\";r=30") != std::string::npos); // refusals cost nothing
+    CHECK(field(one, "user0").find("\"minute\";r=30") != std::string::npos); // refusals charge nothing
     CHECK(eventually([&] { return field(one, "last").find("\"minute\";r=40") != std::string::npos; }));
     const auto metrics = ask_admin(one, "/metrics");
     CHECK(metrics.find("headgate_redis_failures_total{store=\"shared\"} 0") != std::string::npos);
@@ -62,7 +63,7 @@ TEST_CASE("redis cluster: two gateways, keys on every node, a chain over several
     CHECK(ask_admin(one, "/readyz").find("\"warnings\":[]") != std::string::npos);
 }
 
-TEST_CASE("redis cluster: a node lost: its keys meet the outage, others are decided until the cluster says it is down")
+TEST_CASE("redis cluster: a node lost: its keys have an outage, other keys are decided until the cluster is down")
 {
     cluster_group group(3, 0, {"--cluster-require-full-coverage", "no"});
     const shared_setup how{.rules = "      - { name: hour, key: user, " + hour + "5/hour }\n",
@@ -70,8 +71,8 @@ TEST_CASE("redis cluster: a node lost: its keys meet the outage, others are deci
                            .workers = 1};
     running_gateway gateway(configuration(url_of(group), how));
     REQUIRE(wait_until_connected(gateway));
-    ask_for(gateway, 2, "first");               // the rules themselves are written down, once
-    const auto key_on = [&](std::size_t node) { // the gateway's name for it: what decides where it is
+    ask_for(gateway, 2, "first");               // the rules are published once
+    const auto key_on = [&](std::size_t node) { // the key's name in Redis, which decides its node
         for (int i = 0;; ++i) {
             const auto user = "u" + std::to_string(i);
             const auto before = ask_keys(*group.nodes[node]);

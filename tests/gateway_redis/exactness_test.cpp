@@ -1,4 +1,4 @@
-// Several gateways, one limit: what passes is what the limit says, to the request.
+// Several gateways, one limit: exactly as many requests pass as the limit allows.
 #include "tests/gateway_redis/support.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ TEST_CASE("redis: four gateways of two workers, one key, 10,000 requests at once
     CHECK(all.refused == 9900);
 }
 
-TEST_CASE("redis: a chain is decided at once: who is refused by the day is not charged by the minute")
+TEST_CASE("redis: a chain is decided as a whole: a request that the day refuses is not charged by the minute")
 {
     redis_server server;
     const shared_setup how{.rules = "      - { name: minute, key: user, " + hour +
@@ -50,7 +50,7 @@ TEST_CASE("redis: a chain is decided at once: who is refused by the day is not c
     running_gateway one(configuration(server, how)), two(configuration(server, how));
     REQUIRE(wait_until_connected(one));
     REQUIRE(wait_until_connected(two));
-    // 20 of a pass the day's rule; what b still gets is what a left of the route's 30.
+    // 20 requests of a pass the day's rule; b gets what a left of the route's 30.
     auto of_a = ask_for(one, 30, "a");
     of_a += ask_for(two, 30, "a");
     CHECK(of_a.passed == 20);
@@ -63,7 +63,7 @@ TEST_CASE("redis: a chain is decided at once: who is refused by the day is not c
     CHECK(field_of(result, "RateLimit").find("\"day\";r=0") != std::string::npos);
 }
 
-TEST_CASE("redis: chains asked by four gateways at once: what the users were charged is what the route was")
+TEST_CASE("redis: chains of four gateways at once: the users and the route are charged equally")
 {
     redis_server server;
     const shared_setup how{.rules = "      - { name: hour, key: user, " + hour +
@@ -104,7 +104,7 @@ TEST_CASE("redis: chains asked by four gateways at once: what the users were cha
     CHECK(passed == 100);
 }
 
-TEST_CASE("redis: gateways whose clocks are ten seconds apart agree, for Redis's decides")
+TEST_CASE("redis: gateways whose clocks are ten seconds apart agree, because Redis's clock decides")
 {
     redis_server server;
     const shared_setup how{.rules = "      - { name: window, key: user, algorithm: sliding_window, limit: 100/hour }\n"

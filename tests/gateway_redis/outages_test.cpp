@@ -1,4 +1,4 @@
-// Redis gone, silent, empty or full: the gateway goes on answering, and the limits hold again afterwards.
+// Redis gone, silent, empty or full: the gateway keeps answering, and the limits hold again afterwards.
 #include "tests/gateway_redis/support.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ const std::string ten = "      - { name: hour, key: user, algorithm: fixed_windo
 
 } // namespace
 
-TEST_CASE("redis: gone at the start and gone later is not the users' outage where rules are open")
+TEST_CASE("redis: gone at the start and gone later, requests pass where rules are open")
 {
     redis_server server;
     server.stop();
@@ -28,14 +28,14 @@ TEST_CASE("redis: gone at the start and gone later is not the users' outage wher
     CHECK(ask_for(gateway, 20, "one").passed == 10);
     server.stop();
     CHECK(eventually([&] { return ask_for(gateway, 1, "one").passed == 1; }));
-    server.start(); // with nothing in it: NOSCRIPT, and every counter begins anew
+    server.start(); // empty: NOSCRIPT, and every counter starts at zero
     REQUIRE(wait_until_connected(gateway));
     CHECK(ask_for(gateway, 20, "one").passed == 10);
     CHECK(ask_admin(gateway, "/metrics").find("headgate_redis_failures_total{store=\"shared\"} 0") ==
           std::string::npos);
 }
 
-TEST_CASE("redis: where rules are closed an outage is a 503 that says when to come back, and not ready")
+TEST_CASE("redis: where rules are closed an outage is a 503 with Retry-After, and not ready")
 {
     redis_server server;
     running_gateway gateway(configuration(server, {.rules = ten, .store_options = "timeout: 5s, on_outage: closed"}));
@@ -52,7 +52,7 @@ TEST_CASE("redis: where rules are closed an outage is a 503 that says when to co
     CHECK(ask_for(gateway, 12, "one").passed == 10);
 }
 
-TEST_CASE("redis: silent, it costs a request its timeout, a few of them, then nothing; every verdict is its own key's")
+TEST_CASE("redis: silent, it delays a few requests by the timeout, then none; every verdict belongs to its key")
 {
     redis_server server;
     running_gateway gateway(configuration(
@@ -75,7 +75,7 @@ TEST_CASE("redis: silent, it costs a request its timeout, a few of them, then no
     }
 }
 
-TEST_CASE("redis: a wrong password is said in words, and is not the users' outage")
+TEST_CASE("redis: a wrong password is reported as text, and requests pass")
 {
     redis_server server({"--requirepass", "secret"});
     running_gateway gateway(configuration(server, {.rules = ten, .login = ":wrong@"}));
@@ -88,7 +88,7 @@ TEST_CASE("redis: a wrong password is said in words, and is not the users' outag
     CHECK(eventually([&] { return ask_for(gateway, 12, "one").refused > 0; }));
 }
 
-TEST_CASE("redis: a server that refuses every decision is an outage in words, though its connection stands")
+TEST_CASE("redis: a server that refuses every decision is a reported outage, although its connection is open")
 {
     redis_server replica({"--replicaof", "127.0.0.1", "1"}), healthy;
     running_gateway open(configuration(replica, {.rules = ten}));
@@ -109,7 +109,7 @@ TEST_CASE("redis: a server that refuses every decision is an outage in words, th
     CHECK(ask_admin(closed, "/readyz").find("store shared: Redis says OOM") != std::string::npos);
 }
 
-TEST_CASE("redis: a reload to a server that says nothing is told, whatever the one before had said")
+TEST_CASE("redis: a reload to a silent server is reported, whatever the state of the previous one")
 {
     redis_server server;
     raw_upstream silent([](raw_upstream&, raw_connection& client) { client.read_all(); });
@@ -123,7 +123,7 @@ TEST_CASE("redis: a reload to a server that says nothing is told, whatever the o
     }));
 }
 
-TEST_CASE("redis: who has waited for Redis in vain does not wait for it again in the next chain")
+TEST_CASE("redis: a request that has waited for Redis in vain does not wait again in the next chain")
 {
     redis_server server;
     const std::string next = "  next:\n    store: shared\n    rules:\n" + ten;
@@ -140,11 +140,11 @@ TEST_CASE("redis: who has waited for Redis in vain does not wait for it again in
     const auto during = ask_for(gateway, 1, "one");
     server.resume();
     CHECK(during.passed == 1);
-    CHECK(metric(gateway, decisions) == 3); // of the first chain, which had no answer
+    CHECK(metric(gateway, decisions) == 3); // of the first chain, which had no reply
     CHECK(metric(gateway, "headgate_redis_failures_total{store=\"shared\"}") == 2);
 }
 
-TEST_CASE("redis: two chains together wait no longer than one may")
+TEST_CASE("redis: two chains together wait no longer than one timeout")
 {
     redis_server server;
     std::atomic<bool> is_slow{false}; // 200 ms for each answer, once the scripts are known
@@ -173,7 +173,7 @@ TEST_CASE("redis: two chains together wait no longer than one may")
     CHECK(metric(gateway, "headgate_redis_failures_total{store=\"shared\"}") == 1); // the second was not in time
 }
 
-TEST_CASE("redis: a reply cut in the middle, or that is none, is the outage of its request, and the next has its own")
+TEST_CASE("redis: a cut or malformed reply is an outage for its request only")
 {
     for (const std::string spoilt : {"$40\r\nhalf of", "\x01\xff\r\n", "*99999999999\r\n", "$-7\r\n"}) {
         CAPTURE(spoilt);
@@ -190,7 +190,7 @@ TEST_CASE("redis: a reply cut in the middle, or that is none, is the outage of i
             REQUIRE(wait_until_connected(gateway));
             const auto result = ask_for(gateway, 1, "one");
             CHECK(result.passed == 1);
-            CHECK(result.longest < std::chrono::seconds{4}); // the store's timeout is 5 s: nobody waited for it
+            CHECK(result.longest < std::chrono::seconds{4}); // the store's timeout is 5 s: no request waited for it
         }
         gateway.reload(configuration(server, {.rules = ten, .workers = 1}));
         CHECK(eventually([&] { return ask_for(gateway, 12, "one").refused > 0; }));

@@ -1,4 +1,4 @@
-// What rules can do in memory they can do in Redis: give back, settle, count what is in flight, change.
+// The features of rules in memory work in Redis too: give back, settle, count requests in flight, change.
 #include "tests/gateway_redis/support.hpp"
 #include "tests/support/certificates.hpp"
 
@@ -12,7 +12,7 @@ const std::string hour = "algorithm: fixed_window, align: first, limit: ";
 
 } // namespace
 
-TEST_CASE("redis: a refusal in a later chain gives back what an earlier one took, in memory and in Redis")
+TEST_CASE("redis: a refusal in a later chain gives back the charge of an earlier one, in memory and in Redis")
 {
     redis_server server;
     running_gateway gateway(configuration(
@@ -77,7 +77,7 @@ TEST_CASE("redis: requests in flight are counted over all gateways, and freed wh
     CHECK(eventually([&] { return ask_for(two, 1, "one").passed == 1; }));
 }
 
-TEST_CASE("redis: a reload with another limit counts what was used")
+TEST_CASE("redis: a reload with another limit keeps the used amount")
 {
     redis_server server;
     const auto with = [&](const std::string& limit) {
@@ -94,10 +94,10 @@ TEST_CASE("redis: a reload with another limit counts what was used")
     auto after = ask_for(gateway, 20, "one");
     after += ask_for(gateway, 20, "one");
     CHECK(after.passed <= 15);
-    CHECK(after.passed >= 14); // a worker that has the old limit for another moment may have asked once more
+    CHECK(after.passed >= 14); // a worker that still has the old limit may have charged once more
 }
 
-TEST_CASE("redis: over TLS, with a certificate of our own; a server that cannot be trusted is an outage in words")
+TEST_CASE("redis: over TLS, with a client certificate; an untrusted server is a reported outage")
 {
     headgate::testing::authority ours, theirs;
     const auto certificate = ours.issue("IP:127.0.0.1"), mine = ours.issue("DNS:gateway");
@@ -120,7 +120,7 @@ TEST_CASE("redis: over TLS, with a certificate of our own; a server that cannot 
     CHECK(ask_for(wary, 9, "one").passed == 9); // open
 }
 
-TEST_CASE("redis: over a Unix socket, as a user that may do no more than docs/redis.md says")
+TEST_CASE("redis: over a Unix socket, as a user with only the permissions in docs/redis.md")
 {
     redis_server server({"--user",  "default",       "off",       "--user",         "headgate", "on",
                          ">secret", "resetchannels", "~hg:1:*",   "-@all",          "+eval",    "+evalsha",

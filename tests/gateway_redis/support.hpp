@@ -15,7 +15,7 @@ struct shared_setup
     std::string rules; // of the chain `api`, whose store is `shared`
     std::string store_options = "timeout: 5s, on_outage: open";
     std::string upstream = "up: { echo: true }";
-    std::string more = "";          // at the top
+    std::string more = "";          // further top-level lines
     std::string chains = "[ api ]"; // of the one route
     std::string login = "";         // user:password@
     unsigned workers = 2;
@@ -23,7 +23,7 @@ struct shared_setup
 std::string configuration(const redis_server& server, const shared_setup& how);
 std::string configuration(const std::string& url, const shared_setup& how);
 
-// Until every worker's connection stands.
+// Waits until every worker's connection is open.
 bool wait_until_connected(running_gateway& gateway);
 
 struct tally
@@ -32,7 +32,7 @@ struct tally
     std::chrono::microseconds longest{0}; // from a request to its answer
     tally& operator+=(const tally& more);
 };
-// `n` requests with one API key, over one connection, one after the other.
+// Sends `n` requests with one API key, over one connection, one after the other.
 tally ask_for(const running_gateway& gateway, int n, const std::string& key);
 
 } // namespace headgate::tests

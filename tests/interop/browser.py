@@ -6,7 +6,7 @@ QUIET = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dis
 
 
 def visit(url, folder, seconds=60):
-    """What the page's script found out, as a dictionary."""
+    """Returns the results of the page's script as a dictionary."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service

@@ -13,7 +13,7 @@ import json
 import os
 import re
 
-# A length that no power of two divides: a lost, doubled or misplaced buffer changes what arrives.
+# A length that no power of two divides: a lost, doubled or misplaced buffer changes the received bytes.
 BLOCK = bytes(hashlib.shake_128(b"headgate").digest(65521))
 BIG = BLOCK * 4
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page.html")
@@ -21,7 +21,7 @@ WEBSOCKET = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 def pattern(length, begin=0):
-    """Pieces of the pattern from `begin`."""
+    """Yields pieces of the pattern from `begin`."""
     offset = begin % len(BLOCK)
     while length > 0:
         piece = BIG[offset:offset + length]

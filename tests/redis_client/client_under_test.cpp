@@ -92,7 +92,7 @@ redis::link_options options_for(const redis_server& server)
 {
     redis::link_options options;
     options.socket = server.socket_path();
-    options.timeout = std::chrono::seconds{30}; // only a failure meets it
+    options.timeout = std::chrono::seconds{30}; // reached only by a failure
     return options;
 }
 
@@ -104,7 +104,7 @@ redis_server& shared_server()
 
 namespace {
 
-// The script with its clock in a key of the same slot.
+// Returns the script with its clock in a key of the same slot.
 redis::script with_test_clock(const redis::script& s)
 {
     const std::string clock = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]\n";
@@ -156,7 +156,7 @@ void client_under_test::define(const std::string& group, std::vector<rule> rules
     auto to = std::make_shared<defined>();
     to->lineage.name = group;
     to->rules = std::make_unique<rule_group>(to->lineage, 0, std::move(rules));
-    former_.push_back(to); // at no address that another one had
+    former_.push_back(to); // kept, so that no other group gets its address
     groups_[group] = to;
 }
 
@@ -288,7 +288,7 @@ std::vector<key_report> client_under_test::list(const std::string& group, const 
     std::vector<key_report> out;
     if (!groups_.contains(group))
         return out;
-    must(store_.list(*groups_.at(group)->rules, prefix, 1000, out)); // by the clocks that the keys have
+    must(store_.list(*groups_.at(group)->rules, prefix, 1000, out)); // at the time of the keys' clocks
     return out;
 }
 

@@ -1,4 +1,4 @@
-// The asynchronous client behind the contract: one event loop, run until each question is answered.
+// The asynchronous client under the contract tests: one event loop, which runs until each call is answered.
 #pragma once
 
 #include "limiter/redis/client/sentinel.hpp"
@@ -16,7 +16,7 @@ namespace headgate::testing {
 namespace redis = headgate::limiter::redis;
 
 class client_loop;
-// Makes what a client asks over, on its loop.
+// Makes the link source of a client, on its loop.
 using link_maker = std::function<std::shared_ptr<redis::link_source>(client_loop&)>;
 
 // An event loop with links on it.
@@ -24,29 +24,29 @@ class client_loop
 {
 public:
     explicit client_loop(const link_maker& make);
-    explicit client_loop(redis::link_options options); // one link, which is also `link`
+    explicit client_loop(redis::link_options options); // makes one link, which is also `link`
     ~client_loop();
 
-    // What links and their sources tell of themselves is kept in `told`.
+    // Returns a listener that keeps the reasons of links and their sources in `messages`.
     redis::link::listener keep_told()
     {
         return [this](redis::link::state, std::string_view why) { messages.emplace_back(why); };
     }
     bool is_ready() const { return links->now() == redis::link::state::ready; }
 
-    // Runs the loop until the task has ended. False when that takes longer than half a minute.
+    // Runs the loop until the task has ended. Returns false when that takes longer than half a minute.
     bool run(task<void> work);
-    // ... until `done` says so.
+    // The same, until `done` returns true.
     bool run_until(const std::function<bool()>& done, std::chrono::milliseconds within = std::chrono::seconds{30});
-    // Sends one command and returns the reply as text: "-ERR ...", ":1", "text", or "(timeout)". On a cluster whoever
-    // has the key is asked, and redirections are followed.
+    // Sends one command and returns the reply as text: "-ERR ...", ":1", "text", or "(timeout)". On a cluster it is
+    // sent to the node of the key, and redirections are followed.
     std::string ask(std::vector<std::string> words, std::string_view key = {});
     void ask_all(const std::vector<std::string>& words);
 
     event_loop events;
     name_resolver names;
-    std::vector<std::string> messages; // what the link said of itself
-    std::shared_ptr<redis::link> link; // when there is only one
+    std::vector<std::string> messages; // the reasons that the link reported
+    std::shared_ptr<redis::link> link; // if there is only one
     std::shared_ptr<redis::link_source> links;
 };
 
@@ -88,15 +88,15 @@ private:
     void correct(const ask& wanted, const defined& under, const std::vector<std::uint64_t>& actual,
                  time_point charged_at, time_point now);
     void set_clock(const std::string& group, const std::string& key, time_point now);
-    // Runs one verb; throws when Redis has trouble with it.
+    // Runs one verb; throws when it fails.
     void must(task<redis::trouble> call);
 
-    std::recursive_mutex one_at_a_time_; // the loop is one thread's; several clients at once: store_test.cpp
+    std::recursive_mutex one_at_a_time_; // the loop has one thread; store_test.cpp tests simultaneous clients
     client_loop loop_;
     redis::script take_, take_each_, correct_;
     redis::store store_;
     std::map<std::string, std::shared_ptr<defined>> groups_;
-    std::vector<std::shared_ptr<defined>> former_; // what a reservation was made under
+    std::vector<std::shared_ptr<defined>> former_; // the groups of earlier reservations
     std::map<reservation, held> reservations_;
     reservation last_reservation_ = 0;
 };

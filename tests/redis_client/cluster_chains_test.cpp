@@ -1,4 +1,4 @@
-// Chains over keys in several slots: reserve, then confirm or give back; and whoever died in between.
+// Chains over keys in several slots: reserve, then confirm or give back; and gateways that died in between.
 #include "limiter/redis/client/command.hpp"
 #include "tests/limiter/memory_under_test.hpp"
 #include "tests/redis_client/cluster_client.hpp"
@@ -15,23 +15,23 @@ cluster_group& shared_cluster()
     return group;
 }
 
-// No two tests use the same keys.
+// Returns a name that no other test uses.
 std::string fresh_key(std::size_t node, const std::string& group)
 {
     static int used = 0;
     return shared_cluster().key_on(node, group, used++);
 }
 
-// What a gateway that died after the first step has left: a reservation, which nobody confirms.
+// Makes the reservation of a gateway that died after the first step, which is never confirmed.
 bool reserve_and_die(cluster_client& by, const one_rule& rule, const std::string& key, std::uint64_t cost,
                      microseconds lifetime)
 {
     bool admitted = false;
-    const auto once = [](cluster_client& c, const one_rule& with, const std::string& whose, std::uint64_t n,
+    const auto once = [](cluster_client& c, const one_rule& with, const std::string& of_key, std::uint64_t n,
                          microseconds lives, bool& is) -> task<void> {
         const redis::detached_rules rules({with.rules->members()[0].limits.limits});
         std::string name;
-        redis::append_key(name, with.lineage.name, whose);
+        redis::append_key(name, with.lineage.name, of_key);
         const redis::chain_part part{&rules.packed(), name, {&n, 1}};
         const redis::take_options how{.owner = {99, 60s}, .reserve = {12'345, lives}};
         redis::caller calls(c.links);
@@ -54,7 +54,7 @@ std::size_t bytes_of(cluster_client& c, const one_rule& rule, const std::string&
     return c.loop.ask({"GET", name}, name).size();
 }
 
-constexpr std::size_t plain_bytes = 7 * 5; // a window and nothing beside it
+constexpr std::size_t plain_bytes = 7 * 5; // a window and nothing else
 
 } // namespace
 
@@ -79,12 +79,12 @@ TEST_CASE("redis cluster: a chain in three slots is charged in each when all adm
     CHECK(c.left(narrow, n) == 0);
     CHECK(c.store.seen().split_chains == 10);
     CHECK(c.store.seen().lost_outcomes == 0);
-    // Nothing is left of the first step: every reservation was confirmed or given back.
+    // Every reservation was confirmed or given back.
     CHECK(bytes_of(c, wide, a) == plain_bytes);
     CHECK(bytes_of(c, middle, b) == plain_bytes);
 }
 
-TEST_CASE("redis cluster: two clients at once: the sum is exact, and nobody is charged for another's refusal")
+TEST_CASE("redis cluster: two clients at once: the sum is exact, and no key is charged for a refusal by another")
 {
     cluster_client one(shared_cluster()), two(shared_cluster());
     REQUIRE(one.becomes_ready());
@@ -111,12 +111,12 @@ TEST_CASE("redis cluster: two clients at once: the sum is exact, and nobody is c
     }));
     CHECK(failed == 0);
     CHECK(admitted == 40);
-    two.loop.run_until([] { return false; }, 20ms); // what it has given back has left
+    two.loop.run_until([] { return false; }, 20ms); // what it gives back has been sent
     CHECK(one.loop.run_until([&] { return one.left(wide, a) == 960; }, 5s));
     CHECK(one.left(narrow, n) == 0);
 }
 
-TEST_CASE("redis cluster: what a gateway reserved before it died holds its place for a while, and then is given back")
+TEST_CASE("redis cluster: the reservation of a gateway that died counts for its lifetime, and then is given back")
 {
     cluster_client c(shared_cluster());
     REQUIRE(c.becomes_ready());
@@ -125,11 +125,11 @@ TEST_CASE("redis cluster: what a gateway reserved before it died holds its place
     REQUIRE(reserve_and_die(c, five, key, 3, 300ms));
     CHECK(bytes_of(c, five, key) == plain_bytes + 7 * 6);
     const std::uint64_t three = 3;
-    CHECK_FALSE(c.take_now({{five.rules.get(), key, {&three, 1}}}).admitted); // two are left
+    CHECK_FALSE(c.take_now({{five.rules.get(), key, {&three, 1}}}).admitted); // two remain
     CHECK(c.take_now(five, key).admitted);
     const auto began = std::chrono::steady_clock::now();
     c.loop.run_until([&] { return std::chrono::steady_clock::now() - began > 310ms; });
-    CHECK(c.left(five, key) == 4); // an operator sees it already, and changes nothing
+    CHECK(c.left(five, key) == 4); // an operator's look excludes the lapsed reservation, and changes nothing
     CHECK(c.store.seen().lapsed == 0);
     const auto got = c.take_now({{five.rules.get(), key, {&three, 1}}});
     CHECK(got.admitted);
@@ -140,7 +140,7 @@ TEST_CASE("redis cluster: what a gateway reserved before it died holds its place
     CHECK_FALSE(c.take_now(five, key).admitted); // never above the limit
 }
 
-TEST_CASE("redis cluster: a chain that cannot be asked in one of its slots takes nothing in the others")
+TEST_CASE("redis cluster: a chain that cannot be decided in one of its slots charges nothing in the others")
 {
     cluster_group group;
     cluster_client c(group, 200ms);
@@ -155,7 +155,7 @@ TEST_CASE("redis cluster: a chain that cannot be asked in one of its slots takes
     MESSAGE("one slot silent: the chain ended after ", ms(std::chrono::steady_clock::now() - began), " ms of 200");
     CHECK(c.loop.run_until([&] { return c.left(wide, a) == 99; }, 2s));
     group.nodes[2]->resume();
-    // What it still reserved when it went on was given back right behind it.
+    // The reservation that it still made afterwards was given back directly after it.
     CHECK(c.loop.run_until([&] { return c.take_now(both).trouble == redis::trouble::none; }, 10s));
     CHECK(c.loop.run_until([&] { return c.left(narrow, n) == c.left(wide, a) - 70; }, 12s));
 }

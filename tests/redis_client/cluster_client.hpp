@@ -1,4 +1,4 @@
-// A store over a cluster on an event loop of its own.
+// A store over a cluster, with its own event loop.
 #pragma once
 
 #include "tests/redis_client/cluster_group.hpp"
@@ -30,7 +30,7 @@ struct cluster_client
         : cluster_client(group.client_options(timeout))
     {}
 
-    // All of it.
+    // Uses up the whole limit.
     bool is_ready() const { return loop.is_ready() && links->why().empty(); }
     bool becomes_ready(std::chrono::milliseconds within = std::chrono::seconds{10})
     {
@@ -55,14 +55,14 @@ struct cluster_client
     outcome take_now(std::vector<part> parts)
     {
         outcome out;
-        const auto once = [](cluster_client& self, std::vector<part> parts, outcome& to) -> task<void> {
-            to = co_await self.take(std::move(parts));
+        const auto once = [](cluster_client& self, std::vector<part> all, outcome& to) -> task<void> {
+            to = co_await self.take(std::move(all));
         };
         CHECK(loop.run(once(*this, std::move(parts), out)));
         return out;
     }
     outcome take_now(const one_rule& by, std::string_view key) { return take_now({{by.rules.get(), key, {}}}); }
-    // What is left of it; the limit when nobody has used any.
+    // Returns the remaining amount; the limit when nothing is used.
     std::uint64_t left(const one_rule& of, const std::string& key)
     {
         std::optional<key_report> report;

@@ -1,4 +1,4 @@
-// Under load: a slot moves, a master is killed and its replica promoted; every verdict is its own key's and comes in
+// Under load: a slot moves, a master is killed and its replica promoted; every verdict belongs to its key and comes in
 // time.
 #include "tests/redis_client/cluster_client.hpp"
 #include "tests/redis_client/sentinel_group.hpp"
@@ -14,18 +14,18 @@ using steady = std::chrono::steady_clock;
 
 namespace {
 
-// Asks for one key over and over, and keeps what it was told.
+// Takes from one key again and again, and records the decisions.
 struct asker
 {
     asker(int number, std::uint64_t n, std::string whose)
         : limit(n), rule("group" + std::to_string(number), n), key(std::move(whose))
     {}
-    std::uint64_t limit; // no two the same: a verdict shows whose it is
+    std::uint64_t limit; // different for each key: it shows which key a verdict belongs to
     one_rule rule;
     std::string key;
     std::uint64_t admitted = 0, failed = 0, foreign = 0;
-    std::uint64_t counted = 0; // what Redis said is used, last
-    std::uint64_t lost = 0;    // writes that a promoted replica did not know of
+    std::uint64_t counted = 0; // the used amount in the last reply
+    std::uint64_t lost = 0;    // writes that a promoted replica did not have
     steady::time_point last_failed{};
     bool is_refused = false; // at the limit
     bool has_ended = false;
@@ -78,7 +78,7 @@ struct load
     {
         return std::all_of(askers.begin(), askers.end(), [](const auto& each) { return each->has_ended; });
     }
-    std::string say_troubles() const
+    std::string describe_troubles() const
     {
         std::string all;
         for (std::size_t i = 1; i < troubles.size(); ++i)
@@ -95,13 +95,13 @@ struct load
 
 } // namespace
 
-TEST_CASE("redis cluster: a slot moves while it is asked about: nothing is lost, and exactly the limits pass")
+TEST_CASE("redis cluster: a slot moves under load: nothing is lost, and exactly the limits pass")
 {
     cluster_group group;
     cluster_client c(group, 2s);
     REQUIRE(c.becomes_ready());
     load l(c);
-    // All in the slot of the first: each is found by its own group's name.
+    // All in the slot of the first: the keys of each group are tried until one is in it.
     const auto slot = slot_of_key("group0", group.key_on(0, "group0"));
     for (int i = 0; i < 8; ++i) {
         const auto name = "group" + std::to_string(i);
@@ -117,7 +117,7 @@ TEST_CASE("redis cluster: a slot moves while it is asked about: nothing is lost,
         for (const auto& [from, to] : {std::pair{0u, 1u}, {1u, 2u}, {2u, 0u}}) {
             group.begin_move(slot, from, to);
             for (int i = 0; i < 8; ++i) {
-                std::this_thread::sleep_for(5ms); // some keys here, some there
+                std::this_thread::sleep_for(5ms); // some keys are on the old node, some on the new one
                 group.move_keys(slot, from, to, 1);
             }
             group.move_keys(slot, from, to);
@@ -131,7 +131,7 @@ TEST_CASE("redis cluster: a slot moves while it is asked about: nothing is lost,
     reshard.join();
     CHECK(is_done);
     MESSAGE("three moves under load: MOVED ", c.links->rounds().moved, ", ASK ", c.links->rounds().ask,
-            ", longest answer ", ms(l.longest), " ms of 2000; troubles:", l.say_troubles());
+            ", longest answer ", ms(l.longest), " ms of 2000; troubles:", l.describe_troubles());
     CHECK(c.links->rounds().ask > 0);
     CHECK(c.links->rounds().moved > 0);
     for (const auto& each : l.askers) {
@@ -143,7 +143,7 @@ TEST_CASE("redis cluster: a slot moves while it is asked about: nothing is lost,
     }
 }
 
-TEST_CASE("redis cluster: a master killed under load: its replica goes on, no answer is late, limits hold again")
+TEST_CASE("redis cluster: a master killed under load: its replica takes over, no answer is late, limits hold again")
 {
     cluster_group group(3, 3);
     constexpr auto timeout = 200ms;
@@ -175,9 +175,9 @@ TEST_CASE("redis cluster: a master killed under load: its replica goes on, no an
         last = std::max(last, each->last_failed);
     }
     MESSAGE("a master killed: decisions again after ", ms(last - gone), " ms, longest answer ", ms(l.longest),
-            " ms of 200, writes lost ", lost, "; troubles:", l.say_troubles());
-    CHECK(l.longest < timeout + 800ms); // a busy machine's own delays
-    // The old master comes back as a replica of the new one; nobody is asked twice for that.
+            " ms of 200, writes lost ", lost, "; troubles:", l.describe_troubles());
+    CHECK(l.longest < timeout + 800ms); // delays of a busy machine
+    // The old master comes back as a replica of the new one; the client needs no second try for that.
     group.nodes[1]->start();
     cluster_group::wait_for("the old master is no replica",
                             [&] { return ask_server(*group.nodes[1], {"ROLE"}).starts_with("slave"); });

@@ -17,7 +17,7 @@ cluster_group::cluster_group(std::size_t masters, std::size_t replicas, std::vec
                    {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "1000",
                     "--repl-diskless-sync-delay", "0", "--cluster-replica-validity-factor", "0"});
     for (std::size_t i = 0; i < masters + replicas; ++i)
-        nodes.push_back(std::make_unique<redis_server>(options, on_port)); // their second port is 10000 above
+        nodes.push_back(std::make_unique<redis_server>(options, on_port)); // the second port of a node is 10000 above
     join(masters);
 }
 

@@ -1,4 +1,4 @@
-// A cluster: found, followed where its slots go, and what it says when it cannot serve them; real nodes.
+// A cluster of real nodes: how it is found, redirections, and slots that are not served.
 #include "tests/redis_client/cluster_client.hpp"
 #include "tests/redis_client/sentinel_group.hpp"
 #include "tests/support/certificates.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 const std::string user = "api/user";
 
-// A key of the group in that slot.
+// Returns a key of the group in that slot.
 std::string key_in(std::uint16_t slot, const std::string& group, int nth = 0)
 {
     for (int i = 0;; ++i) {
@@ -44,10 +44,10 @@ TEST_CASE("redis cluster: keys of every node are decided, exactly, and a node th
         c.loop.ask_all({"SCRIPT", "FLUSH"});
     }
     CHECK(c.store.seen().redirections == 0);
-    CHECK(c.links->rounds().maps <= maps + 1); // requests do not ask for it
+    CHECK(c.links->rounds().maps <= maps + 1); // requests do not read the map
 }
 
-TEST_CASE("redis cluster: a slot that moved is followed by the request that finds out, and known from then on")
+TEST_CASE("redis cluster: a request that meets a moved slot follows it, and later requests go to the new node directly")
 {
     cluster_group group;
     const one_rule ten(user, 10);
@@ -62,7 +62,7 @@ TEST_CASE("redis cluster: a slot that moved is followed by the request that find
     CHECK(c.links->map().master_of(slot)->port == group.nodes[0]->port());
     const auto got = c.take_now(ten, key);
     CHECK(got.admitted);
-    CHECK(got.decisions.at(0).remaining == 8); // it has moved with what was used of it
+    CHECK(got.decisions.at(0).remaining == 8); // it has moved with its used amount
     CHECK(c.links->rounds().moved == 1);
     CHECK(c.links->map().master_of(slot)->port == group.nodes[2]->port());
     CHECK(c.take_now(ten, key).decisions.at(0).remaining == 7);
@@ -70,7 +70,7 @@ TEST_CASE("redis cluster: a slot that moved is followed by the request that find
     CHECK(c.store.seen().errors == 0);
 }
 
-TEST_CASE("redis cluster: while a slot is on its way, keys that have gone are asked for after ASKING, and only they")
+TEST_CASE("redis cluster: while a slot migrates, ASKING is sent for keys that have moved, and only for them")
 {
     cluster_group group;
     const one_rule ten(user, 10);
@@ -85,10 +85,10 @@ TEST_CASE("redis cluster: while a slot is on its way, keys that have gone are as
     CHECK(c.take_now(ten, first).decisions.at(0).remaining == 8);
     CHECK(c.links->rounds().ask == 0);
     group.move_keys(slot, 0, 1, 1);
-    CHECK(c.take_now(ten, first).decisions.at(0).remaining == 7); // one of the two has gone
+    CHECK(c.take_now(ten, first).decisions.at(0).remaining == 7); // one of the two has moved
     CHECK(c.take_now(ten, other).decisions.at(0).remaining == 8);
     CHECK(c.links->rounds().ask == 1);
-    CHECK(c.take_now(ten, fresh).decisions.at(0).remaining == 9); // a new one is made where the slot goes
+    CHECK(c.take_now(ten, fresh).decisions.at(0).remaining == 9); // a new key is made on the new node
     CHECK(c.links->rounds().ask == 2);
     CHECK(c.links->map().master_of(slot)->port == group.nodes[0]->port());
     group.move_keys(slot, 0, 1);
@@ -99,7 +99,7 @@ TEST_CASE("redis cluster: while a slot is on its way, keys that have gone are as
     CHECK(c.links->seen().late_replies == 0);
 }
 
-TEST_CASE("redis cluster: keys of one call on both sides of a move: tried again in its time, then an outage")
+TEST_CASE("redis cluster: keys of one call on both sides of a move: tried again until the timeout, then an outage")
 {
     cluster_group group;
     const one_rule ten(user, 10), five("api/path", 5);
@@ -126,7 +126,7 @@ TEST_CASE("redis cluster: keys of one call on both sides of a move: tried again 
     CHECK(c.take_now(both).decisions.at(1).remaining == 2);
 }
 
-TEST_CASE("redis cluster: of the seeds one that answers is enough; when none does, it is said, until one comes")
+TEST_CASE("redis cluster: one seed that answers is enough; when none does, the reason is reported")
 {
     cluster_group group;
     const one_rule ten(user, 10);
@@ -181,7 +181,7 @@ TEST_CASE("redis cluster: nodes that announce no host are where they were asked"
     CHECK(c.links->servers().size() == 3);
 }
 
-TEST_CASE("redis cluster: a master lost with its slots is an outage for its keys at once, then for all: CLUSTERDOWN")
+TEST_CASE("redis cluster: a lost master is an outage for its keys at once, then for all keys: CLUSTERDOWN")
 {
     cluster_group group;
     const one_rule many(user, 1'000'000);
@@ -190,10 +190,10 @@ TEST_CASE("redis cluster: a master lost with its slots is an outage for its keys
     const auto lost = group.key_on(1, user), kept = group.key_on(0, user);
     group.nodes[1]->stop();
     CHECK(c.loop.run_until([&] { return !c.links->why().empty(); }, 5s));
-    CHECK(c.loop.is_ready()); // the others still are
+    CHECK(c.loop.is_ready()); // the other masters are ready
     const auto began = steady::now();
     CHECK(c.take_now(many, lost).trouble == redis::trouble::unreachable);
-    CHECK(steady::now() - began < 400ms); // nobody waits
+    CHECK(steady::now() - began < 400ms); // no call waits
     const auto is_down = [&] {
         return c.take_now(many, kept).trouble == redis::trouble::refused &&
                c.store.last_error() == redis::error_class::cluster_down;

@@ -12,17 +12,17 @@ using steady = std::chrono::steady_clock;
 
 namespace {
 
-// Asks for one key over and over, and keeps what it was told.
+// Takes from one key again and again, and records the decisions.
 struct asker
 {
     explicit asker(int number)
         : limit(static_cast<std::uint64_t>(2000 + 7 * number)), rule("group" + std::to_string(number), limit)
     {}
-    std::uint64_t limit; // no two the same: a verdict shows whose it is
+    std::uint64_t limit; // different for each key: it shows which key a verdict belongs to
     one_rule rule;
     std::uint64_t before = 0, after = 0; // admitted, by the first master and by the next
-    std::uint64_t counted = 0;           // what Redis said is used, last
-    std::uint64_t lost = 0;              // writes that a later master did not know of
+    std::uint64_t counted = 0;           // the used amount in the last reply
+    std::uint64_t lost = 0;              // writes that a later master did not have
     std::uint64_t foreign = 0;           // verdicts that cannot be this key's
     bool is_refused = false;             // at the limit
     bool has_ended = false;
@@ -90,8 +90,7 @@ struct load
     bool is_over = false;
 };
 
-// Takes the primary away, whatever the loop is doing; and when a replica says for the first time that it is the master
-// now.
+// Stops the primary independently of the loop, and records when a replica first reports that it is the master.
 struct failover_clock
 {
     failover_clock(sentinel_group& group, void (redis_server::*fault)())
@@ -131,7 +130,7 @@ void report(const load& l, steady::time_point gone, steady::time_point promoted)
             ", writes lost ", lost, ", switches ", l.by.master->rounds().switches - 1, "; troubles:", troubles);
 }
 
-// The replicas lose the primary for good: what it is told from now on dies with it.
+// Separates the replicas from the primary: its later writes are lost with it.
 void cut_replicas_off(sentinel_group& group)
 {
     REQUIRE(ask_server(group.primary, {"ACL", "SETUSER", "default", "-psync", "-sync"}) == "OK");
@@ -144,7 +143,7 @@ enum class replicas
     cut_off
 };
 
-// The primary goes under load; the limits are reached on the next one. Returns how many writes were lost on the way.
+// The primary is lost under load, and the limits are reached on the next one. Returns how many writes were lost.
 std::uint64_t check_failover(void (redis_server::*fault)(), replicas state = replicas::follow)
 {
     sentinel_group group(2);
@@ -179,17 +178,17 @@ std::uint64_t check_failover(void (redis_server::*fault)(), replicas state = rep
 
 } // namespace
 
-TEST_CASE("redis sentinel: the primary killed under load: the next one goes on, and verdicts stay right")
+TEST_CASE("redis sentinel: the primary killed under load: the next one takes over, and verdicts stay right")
 {
     check_failover(&redis_server::stop);
 }
 
-TEST_CASE("redis sentinel: a primary that hangs under load is left for the next one, and verdicts stay right")
+TEST_CASE("redis sentinel: a primary that hangs under load is replaced by the next one, and verdicts stay right")
 {
     check_failover(&redis_server::pause);
 }
 
-TEST_CASE("redis sentinel: what the next master never heard of is admitted again, and no more than that")
+TEST_CASE("redis sentinel: writes that the next master does not have are admitted again, and no more than these")
 {
     CHECK(check_failover(&redis_server::stop, replicas::cut_off) >= 16 * 50);
 }

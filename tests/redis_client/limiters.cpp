@@ -1,4 +1,4 @@
-// The contract is kept over one server, over the master that sentinels name, and on a cluster.
+// The contract tests run with one server, with the master that sentinels name, and on a cluster.
 #include "tests/redis_client/cluster_group.hpp"
 #include "tests/redis_client/sentinel_group.hpp"
 

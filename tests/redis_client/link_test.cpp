@@ -1,4 +1,4 @@
-// The connection to Redis under faults: real servers where one can be made to misbehave, a scripted one where not.
+// The connection to Redis under faults: real servers where they can be made to misbehave, otherwise a scripted one.
 #include "limiter/redis/client/command.hpp"
 #include "tests/redis_client/client_under_test.hpp"
 #include "tests/redis_client/scripted_server.hpp"
@@ -28,7 +28,7 @@ redis::link_options options_for_port(std::uint16_t port)
 
 } // namespace
 
-TEST_CASE("redis link: logs in, by password and by user, chooses its database and says its name")
+TEST_CASE("redis link: logs in, by password and by user, selects its database and sends its name")
 {
     redis_server server({"--requirepass", "secret", "--user", "gate", "on", ">pw", "~*", "&*", "+@all"});
     auto options = options_for_port(static_cast<std::uint16_t>(server.port()));
@@ -73,7 +73,7 @@ TEST_CASE("redis link: a thousand commands of one turn each get their own reply,
     CHECK(right == 1000);
 }
 
-TEST_CASE("redis link: a server that was killed is missed at once, and found again when it is back")
+TEST_CASE("redis link: a killed server is noticed at once, and the link reconnects when it is back")
 {
     redis_server server;
     client_loop loop(options_for(server));
@@ -87,7 +87,7 @@ TEST_CASE("redis link: a server that was killed is missed at once, and found aga
     CHECK(loop.link->seen().connected == 2);
 }
 
-TEST_CASE("redis link: nobody waits longer than the timeout, late replies reach nobody (M1)")
+TEST_CASE("redis link: no command waits longer than the timeout, late replies are dropped (M1)")
 {
     redis_server server;
     auto options = options_for(server);
@@ -113,7 +113,7 @@ TEST_CASE("redis link: nobody waits longer than the timeout, late replies reach 
     CHECK(loop.link->seen().timeouts >= 3);
 }
 
-TEST_CASE("redis link: what is not Redis's protocol ends the connection, and nothing else (M6)")
+TEST_CASE("redis link: bytes that are not Redis's protocol end the connection, and nothing else (M6)")
 {
     struct row
     {
@@ -146,11 +146,11 @@ TEST_CASE("redis link: what is not Redis's protocol ends the connection, and not
         CHECK((result == "(broken)" || result == "A"));
         CHECK(loop.run_until([&] { return !loop.messages.empty(); }));
         CHECK_MESSAGE(loop.messages.front().find(r.why) != std::string::npos, loop.messages.front());
-        CHECK(becomes(loop, link_state::ready)); // a connection of its own, as good as new
+        CHECK(becomes(loop, link_state::ready)); // a new connection works
     }
 }
 
-TEST_CASE("redis link: replies that come a byte at a time are replies")
+TEST_CASE("redis link: replies that come byte by byte are read")
 {
     scripted_server server([&](int fd) {
         accept_login(fd);

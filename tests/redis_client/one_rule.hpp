@@ -1,4 +1,4 @@
-// One rule to ask a store about, so many an hour from the first call on.
+// One rule for a store: a limit per hour from the first call on.
 #pragma once
 
 #include "limiter/rule_group.hpp"

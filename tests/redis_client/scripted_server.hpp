@@ -1,4 +1,4 @@
-// A server that a test scripts: it runs `act(fd)` for every connection, one after the other, on a thread of its own.
+// A server scripted by a test: it runs `act(fd)` for every connection, one after the other, on its own thread.
 #pragma once
 
 #include <doctest/doctest.h>

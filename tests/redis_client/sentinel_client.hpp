@@ -1,4 +1,4 @@
-// A store over Sentinel on an event loop of its own.
+// A store over Sentinel, with its own event loop.
 #pragma once
 
 #include "tests/redis_client/one_rule.hpp"
@@ -10,7 +10,7 @@
 
 namespace headgate::testing {
 
-// A store over Sentinel, and what a take of it said.
+// A store over Sentinel, and the result of a take.
 struct sentinel_client
 {
     struct outcome

@@ -89,7 +89,7 @@ void sentinel_group::start_sentinels()
 {
     for (const auto& each : sentinels) {
         each->start();
-        // They get to know each other, and see what became of a server, sooner than by default.
+        // They discover each other, and detect the state of a server, faster than by default.
         ask_server(*each, {"SENTINEL", "DEBUG", "PUBLISH-PERIOD", "200", "INFO-PERIOD", "500"});
     }
     for (const auto& each : sentinels) {

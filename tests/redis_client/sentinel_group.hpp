@@ -1,4 +1,4 @@
-// A primary, its replicas and three sentinels, all real, on ports and in folders of their own.
+// A primary, its replicas and three sentinels, all real, with their own ports and folders.
 #pragma once
 
 #include "limiter/redis/client/sentinel.hpp"
@@ -11,7 +11,8 @@
 
 namespace headgate::testing {
 
-// One command over a connection of its own, waiting; the reply flattened: "master 120 ...". Empty: no answer.
+// Sends one command over a new connection and waits; returns the flattened reply: "master 120 ...", empty without a
+// reply.
 std::string ask_server(const redis_server& server, const std::vector<std::string>& words);
 std::string ask_port(int port, const std::vector<std::string>& words);
 
@@ -20,17 +21,18 @@ class sentinel_group
 public:
     static constexpr const char* master_name = "main";
 
-    // Ready for a failover when it returns. Throws when that takes too long. `later`: see start_sentinels.
+    // Starts the servers and waits until they are ready for a failover. Throws when that takes too long. `later`: see
+    // start_sentinels.
     explicit sentinel_group(std::size_t replicas, redis_server::when sentinels = redis_server::when::now);
 
     void start_sentinels();
-    // Links to the master that the sentinels name.
+    // Returns links to the master that the sentinels name.
     std::shared_ptr<redis::sentinel_master> source(client_loop& in, std::chrono::microseconds timeout,
                                                    std::chrono::milliseconds check_interval = std::chrono::seconds{
                                                        1}) const;
-    // Which port is master, by its own account; 0: none of the replicas.
+    // Returns the port of the replica that reports to be the master; 0 when none does.
     int promoted() const;
-    // Which port all sentinels name; 0: they do not agree.
+    // Returns the port that all sentinels name; 0 when they do not agree.
     int named_by_all() const;
 
     redis_server primary;

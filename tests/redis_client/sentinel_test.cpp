@@ -6,7 +6,7 @@ using namespace headgate::testing;
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-TEST_CASE("redis sentinel: an announcement is read word by word, and only for our master")
+TEST_CASE("redis sentinel: an announcement is parsed strictly, and only for our master")
 {
     const auto to = redis::parse_switch("main 10.0.0.1 6379 10.0.0.2 6380", "main");
     REQUIRE(to);
@@ -19,7 +19,7 @@ TEST_CASE("redis sentinel: an announcement is read word by word, and only for ou
     }
 }
 
-TEST_CASE("redis sentinel: the master is found, takes pass, and an announced switch is followed at once")
+TEST_CASE("redis sentinel: the master is found, takes are decided, and an announced switch is followed at once")
 {
     sentinel_group group(2);
     const one_rule ten("api/user", 10);
@@ -39,14 +39,14 @@ TEST_CASE("redis sentinel: the master is found, takes pass, and an announced swi
                   c.port());
     const auto got = c.take_now(*ten.rules, "one");
     CHECK(got.trouble == redis::trouble::none);
-    CHECK(!got.admitted); // what was used is still used
+    CHECK(!got.admitted); // the used amount is kept
     CHECK(c.loop.run_until([&] { return c.master->rounds().announced > 0; }, 10s));
     MESSAGE("rounds ", c.master->rounds().rounds, ", switches ", c.master->rounds().switches, ", announced ",
             c.master->rounds().announced);
-    CHECK(c.master->rounds().switches >= 2); // more when Sentinel was not content with its choice
+    CHECK(c.master->rounds().switches >= 2); // more when Sentinel changed its choice
 }
 
-TEST_CASE("redis sentinel: a primary that became a replica is never a yes; whoever is master next is")
+TEST_CASE("redis sentinel: a primary that became a replica admits nothing; the next master does")
 {
     sentinel_group group(2);
     const one_rule many("api/user", 1'000'000);
@@ -71,14 +71,14 @@ TEST_CASE("redis sentinel: a primary that became a replica is never a yes; whoev
     CHECK(c.take_now(*many.rules, "one").admitted);
 }
 
-TEST_CASE("redis sentinel: a take that meets READONLY is asked of the next master, in its own time")
+TEST_CASE("redis sentinel: a take that meets READONLY is repeated on the next master, within its timeout")
 {
     sentinel_group group(0);
     redis_server next;
     const one_rule ten("api/user", 10);
-    sentinel_client c(group, 5s, 1h); // nobody finds the next master before the take needs it
+    sentinel_client c(group, 5s, 1h); // the next master is not found before the take needs it
     REQUIRE(c.becomes_ready());
-    const auto began = steady::now(); // what a server says is looked into only every 100 ms
+    const auto began = steady::now(); // error replies cause a new round only every 100 ms
     REQUIRE(c.loop.run_until([&] { return steady::now() - began > 300ms; }));
     for (const auto& each : group.sentinels) {
         REQUIRE(ask_server(*each, {"SENTINEL", "REMOVE", sentinel_group::master_name}) == "OK");
@@ -93,7 +93,7 @@ TEST_CASE("redis sentinel: a take that meets READONLY is asked of the next maste
     CHECK(c.port() == next.port());
 }
 
-TEST_CASE("redis sentinel: no sentinel is there at the start: waiting, with a reason, until they come")
+TEST_CASE("redis sentinel: no sentinel at the start: waiting, with a reason, until they start")
 {
     sentinel_group group(0, redis_server::when::later);
     const one_rule ten("api/user", 10);
@@ -107,7 +107,7 @@ TEST_CASE("redis sentinel: no sentinel is there at the start: waiting, with a re
     CHECK(c.take_now(*ten.rules, "one").admitted);
 }
 
-TEST_CASE("redis sentinel: sentinels have a login of their own, and what is wrong with it is said")
+TEST_CASE("redis sentinel: sentinels have a separate login, and an error in it is reported")
 {
     redis_server primary;
     const auto monitor = "sentinel monitor main 127.0.0.1 " + std::to_string(primary.port()) + " 1\n";

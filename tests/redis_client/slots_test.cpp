@@ -1,4 +1,4 @@
-// Hash slots: known ones, those that a real server computes, and what nodes say of them.
+// Hash slots: known ones, those that a real server computes, and maps and redirections of nodes.
 #include "limiter/redis/client/slots.hpp"
 #include "limiter/redis/redis_key.hpp"
 #include "limiter/redis/slot_groups.hpp"
@@ -45,11 +45,11 @@ TEST_CASE("redis slots: known keys are in known slots, and only the first hash t
         CAPTURE(one);
         CHECK(redis::slot_of(one) == redis::slot_of(other));
     }
-    CHECK(redis::slot_of("foo{}{bar}") != redis::slot_of("bar")); // an empty tag is none
+    CHECK(redis::slot_of("foo{}{bar}") != redis::slot_of("bar")); // an empty tag is ignored
     CHECK(redis::slot_of("foo{bar") != redis::slot_of("bar"));
 }
 
-TEST_CASE("redis slots: a real node puts keys where we do, and its map is read")
+TEST_CASE("redis slots: a real node computes the same slots, and its map is read")
 {
     redis_server node({"--cluster-enabled", "yes"});
     std::mt19937 random(7);
@@ -102,7 +102,7 @@ TEST_CASE("redis slots: a map of several nodes, changed by MOVED and not by ASK"
     CHECK(map->masters().size() == 3);
 }
 
-TEST_CASE("redis slots: what is no map is none")
+TEST_CASE("redis slots: a malformed map is refused")
 {
     for (const auto* bytes :
          {"+OK\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*1\r\n*2\r\n:0\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:1\r\n*0\r\n",
@@ -142,7 +142,7 @@ TEST_CASE("redis slots: MOVED and ASK are read strictly")
     }
 }
 
-TEST_CASE("redis slots: the keys of a chain are put together by slot, in their order")
+TEST_CASE("redis slots: the keys of a chain are grouped by slot, in their order")
 {
     const std::vector<std::string> keys{"{a}1", "{b}1", "{a}2", "{c}", "{b}2", "{a}3"};
     redis::slot_groups groups;

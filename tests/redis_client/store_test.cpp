@@ -1,4 +1,4 @@
-// The store over its client: what the contract does not ask, with the real scripts and Redis's own clock.
+// The store with its client: what the contract tests do not cover, with the real scripts and Redis's own clock.
 #include "tests/redis_client/client_under_test.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ struct client
     {
         REQUIRE(loop.run_until([&] { return loop.link->now() == redis::link::state::ready; }));
     }
-    // Starts n takes of one turn; returns how many passed.
+    // Starts n takes in one turn; returns how many were admitted.
     int take(const rule_group& rules, const std::string& key, int n)
     {
         int admitted = 0, ended = 0;
@@ -83,7 +83,7 @@ TEST_CASE("redis store: four clients at once, one key: exactly the limit passes"
     CHECK(admitted == 100);
 }
 
-TEST_CASE("redis store: a server without the scripts is given each text once, however many ask (M2)")
+TEST_CASE("redis store: a server without the scripts is sent each text once, with any number of calls (M2)")
 {
     redis_server server;
     const one_rule thousand(per_hour(1000));
@@ -95,12 +95,12 @@ TEST_CASE("redis store: a server without the scripts is given each text once, ho
     CHECK(c.store.seen().texts_sent == 2);
 }
 
-TEST_CASE("redis store: what a turn asks of usual chains leaves in few calls, and each is told about its own key")
+TEST_CASE("redis store: the usual chains of a turn are sent in few calls, and each gets the decision of its key")
 {
     redis_server server;
     const one_rule two(per_hour(2));
     client c(server);
-    CHECK(c.take(*two.rules, "first", 1) == 1); // the scripts are there now
+    CHECK(c.take(*two.rules, "first", 1) == 1); // the server has the scripts now
     const auto before = c.loop.link->calls().sent;
     std::vector<int> admitted(100), remaining(100, -1);
     int ended = 0;
@@ -128,7 +128,7 @@ TEST_CASE("redis store: what a turn asks of usual chains leaves in few calls, an
     CHECK(c.loop.link->calls().sent - before == 4); // of 32 keys at most
 }
 
-TEST_CASE("redis store: a call for many that is not answered counts for each of them")
+TEST_CASE("redis store: a call for many keys that is not answered counts for each of them")
 {
     redis_server server;
     const one_rule ten(per_hour(10));
@@ -141,14 +141,14 @@ TEST_CASE("redis store: a call for many that is not answered counts for each of 
     CHECK(c.take(*ten.rules, "one", 21) == 0);
     CHECK(c.loop.link->seen().timeouts == 21);
     CHECK(c.loop.link->now() == redis::link::state::resting);
-    CHECK(c.take(*ten.rules, "one", 5) == 0); // at once, without asking
+    CHECK(c.take(*ten.rules, "one", 5) == 0); // at once, without a call
     CHECK(c.loop.link->seen().timeouts == 21);
     server.resume();
     CHECK(c.loop.run_until([&] { return c.loop.link->now() == redis::link::state::ready; }));
     CHECK(c.loop.link->seen().late_replies >= 21);
 }
 
-TEST_CASE("redis store: another limit counts what was used under the old one")
+TEST_CASE("redis store: another limit keeps the amount used under the old one")
 {
     redis_server server;
     const one_rule few(per_hour(10)), more(per_hour(25));
@@ -156,13 +156,13 @@ TEST_CASE("redis store: another limit counts what was used under the old one")
         client before(server);
         CHECK(before.take(*few.rules, "one", 12) == 10);
     }
-    client after(server); // another process, which has never heard of the old rules
+    client after(server); // another process, which does not have the old rules
     CHECK(after.take(*more.rules, "one", 40) == 15);
     CHECK(after.store.seen().conversions >= 1);
     CHECK(after.store.seen().lost_rules == 0);
 }
 
-TEST_CASE("redis store: a key that somebody else wrote is neither a way in nor a lock")
+TEST_CASE("redis store: a key with a foreign value neither admits nor refuses for ever")
 {
     redis_server server;
     const one_rule ten(per_hour(10));
@@ -177,7 +177,7 @@ TEST_CASE("redis store: a key that somebody else wrote is neither a way in nor a
     CHECK(c.store.seen().foreign >= 2);
 }
 
-TEST_CASE("redis store: a server out of memory is an outage by name, not a verdict")
+TEST_CASE("redis store: a server out of memory is a named outage, not a verdict")
 {
     redis_server server({"--maxmemory", "2mb", "--maxmemory-policy", "noeviction"});
     const one_rule ten(per_hour(10));
@@ -190,7 +190,7 @@ TEST_CASE("redis store: a server out of memory is an outage by name, not a verdi
     CHECK(c.take(*ten.rules, "two", 12) == 10);
 }
 
-TEST_CASE("redis store: a replica is an outage by name, never a yes")
+TEST_CASE("redis store: a replica is a named outage, and admits nothing")
 {
     redis_server primary, replica;
     const one_rule ten(per_hour(10));

@@ -1,4 +1,4 @@
-// Which certificate files a TLS client accepts, and what it says of the others.
+// The certificate files that a TLS client accepts, and its messages about other files.
 #include "limiter/io/tls_context.hpp"
 #include "tests/support/certificates.hpp"
 
@@ -24,7 +24,7 @@ std::string why_no_context(const tls_client_files& files)
 
 } // namespace
 
-TEST_CASE("TLS context: files that cannot be used are named, with what is wrong")
+TEST_CASE("TLS context: files that cannot be used are named, with the problem")
 {
     authority ca, other;
     const auto one = ca.issue("DNS:a"), two = other.issue("DNS:b");
@@ -56,7 +56,7 @@ TEST_CASE("TLS context: files that cannot be used are named, with what is wrong"
     };
     for (const auto& r : rows) {
         const auto why = why_no_context(r.files);
-        CHECK_MESSAGE(why.find(r.why) == 0, "result: " << why << "\nnot: " << r.why);
+        CHECK_MESSAGE(why.find(r.why) == 0, "result: " << why << "\nexpected: " << r.why);
     }
     CHECK(why_no_context({ca.ca(), one.certificate, one.key}).empty());
 }

@@ -1,4 +1,4 @@
-// TLS servers that misbehave in ways that redis-server does not: scripted with OpenSSL on a real socket.
+// TLS servers that misbehave in ways that redis-server cannot: scripted with OpenSSL on a real socket.
 #include "tests/redis_client/client_under_test.hpp"
 #include "tests/redis_client/scripted_server.hpp"
 #include "tests/support/certificates.hpp"
@@ -47,7 +47,7 @@ public:
             all.append(bytes, n);
         return all;
     }
-    // In the next record. The client must answer with keys of its own.
+    // Updates the keys in the next record. The client must update its keys too.
     void change_keys() { SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED); }
 
 private:
@@ -62,12 +62,12 @@ redis::link_options options_for_tls(const scripted_server& server, const authori
     options.host = "127.0.0.1";
     options.port = server.port;
     options.timeout = 30s;
-    options.connect_timeout = 30s; // only a failure meets it
+    options.connect_timeout = 30s; // reached only by a failure
     options.tls = std::make_shared<tls_context>(files);
     return options;
 }
 
-// Why the link does not become ready.
+// Returns why the link does not become ready.
 std::string why_not(const redis::link_options& options)
 {
     client_loop loop(options);
@@ -88,7 +88,7 @@ TEST_CASE("redis link, TLS: a server that speaks only TLS 1.1 is refused")
     CHECK_MESSAGE(begins(why, "the server refused the TLS connection: "), why);
 }
 
-TEST_CASE("redis link, TLS: an answer in plain text is named as such")
+TEST_CASE("redis link, TLS: an answer in plain text is reported as such")
 {
     authority ca;
     scripted_server server([](int fd) {
@@ -99,7 +99,7 @@ TEST_CASE("redis link, TLS: an answer in plain text is named as such")
     CHECK_MESSAGE(begins(why, "the server does not speak TLS: "), why);
 }
 
-TEST_CASE("redis link, TLS: a name that no certificate can be for is refused before anything is sent")
+TEST_CASE("redis link, TLS: a name that no certificate can have is refused before anything is sent")
 {
     authority ca;
     std::atomic<int> received{0};
@@ -151,7 +151,7 @@ TEST_CASE("redis link, TLS: a record that was changed on the way ends the connec
         peer.say("+OK\r\n");
         peer.hear("PING");
         std::string record("\x17\x03\x03\x00\x20", 5);
-        record.append(32, 'x'); // no key fits it
+        record.append(32, 'x'); // not encrypted with the session's key
         say(fd, record);
         hear(fd, "never");
     });

@@ -1,4 +1,4 @@
-// The link inside TLS, against a real redis-server with certificates that the test makes.
+// The link over TLS, with a real redis-server and certificates that the test makes.
 #include "limiter/redis/client/command.hpp"
 #include "tests/redis_client/client_under_test.hpp"
 #include "tests/support/certificates.hpp"
@@ -44,12 +44,12 @@ redis::link_options options_for_tls(const redis_server& server, const tls_client
     options.host = "127.0.0.1";
     options.port = static_cast<std::uint16_t>(server.port());
     options.timeout = 30s;
-    options.connect_timeout = 30s; // only a failure meets it
+    options.connect_timeout = 30s; // reached only by a failure
     options.tls = std::make_shared<tls_context>(files);
     return options;
 }
 
-// Why the link does not become ready.
+// Returns why the link does not become ready.
 std::string why_not(const redis::link_options& options)
 {
     client_loop loop(options);
@@ -102,7 +102,7 @@ TEST_CASE("redis link, TLS: a command and a reply of a mebibyte pass, in either 
     }
 }
 
-TEST_CASE("redis link, TLS: a password and a name that is looked up")
+TEST_CASE("redis link, TLS: a login with a password, and a name that is looked up")
 {
     authority ca;
     tls_server server(ca, ca.issue("DNS:localhost"), "no", {"--requirepass", "secret"});
@@ -115,7 +115,7 @@ TEST_CASE("redis link, TLS: a password and a name that is looked up")
     CHECK(loop.link->why().empty());
 }
 
-TEST_CASE("redis link, TLS: only a certificate of our CA, for this name and this day, is good enough")
+TEST_CASE("redis link, TLS: only a certificate of our CA, for this name and valid today, is accepted")
 {
     authority ca, other;
     struct row
@@ -157,7 +157,7 @@ TEST_CASE("redis link, TLS: only a certificate of our CA, for this name and this
     CHECK(begins(why_not(options), "the server's certificate is not signed by a CA that we trust: "));
 }
 
-TEST_CASE("redis link, TLS: a server that wants our certificate gets it, or says what it misses")
+TEST_CASE("redis link, TLS: a server that requires a client certificate gets it, or its alert is reported")
 {
     authority ca, other;
     const auto ours = ca.issue("DNS:gateway"), strangers = other.issue("DNS:gateway");
@@ -170,7 +170,8 @@ TEST_CASE("redis link, TLS: a server that wants our certificate gets it, or says
 
         const auto without = why_not(options_for_tls(server, {ca.ca(), {}, {}}));
         const bool is_named = begins(without, "the server requires a client certificate: ");
-        const bool is_refused = begins(without, "the server refused the TLS connection: "); // all that 1.2 can say
+        const bool is_refused =
+            begins(without, "the server refused the TLS connection: "); // TLS 1.2 has no more specific alert
         CHECK_MESSAGE((is_named || (version == std::string("TLSv1.2") && is_refused)), without);
 
         const auto wrong = why_not(options_for_tls(server, {ca.ca(), strangers.certificate, strangers.key}));
@@ -178,17 +179,17 @@ TEST_CASE("redis link, TLS: a server that wants our certificate gets it, or says
     }
 }
 
-TEST_CASE("redis link, TLS: a server that speaks plain text there is told apart from one that is not there")
+TEST_CASE("redis link, TLS: a server with plain text on the port is reported differently from a missing server")
 {
     authority ca;
     redis_server plain;
     auto options = options_for_tls(plain, {ca.ca(), {}, {}});
-    options.connect_timeout = 300ms; // whether it answers our hello depends on the bytes in it
+    options.connect_timeout = 300ms; // whether it answers our hello depends on the random bytes in it
     const auto why = why_not(options);
     CHECK_MESSAGE(why.find("speak TLS") != why.npos, why);
 }
 
-TEST_CASE("redis link, TLS: a server that takes the connection and says nothing is left after the time to connect")
+TEST_CASE("redis link, TLS: a server that accepts and stays silent is given up after the connect timeout")
 {
     authority ca;
     tls_server server(ca, ca.issue(loopback));
@@ -213,12 +214,12 @@ TEST_CASE("redis link, TLS: a link may be stopped in the middle of the handshake
     loop.link->stop();
     CHECK(loop.run_until([&] {
         return loop.link.use_count() == 2; /* the loop and its source */
-    }));                                   // nothing is under way any more
+    }));                                   // no operation is pending any more
     CHECK(std::chrono::steady_clock::now() - began < 10s);
     server.resume();
 }
 
-TEST_CASE("redis link, TLS: a server that was killed is missed at once, and found again when it is back")
+TEST_CASE("redis link, TLS: a killed server is noticed at once, and the link reconnects when it is back")
 {
     authority ca;
     tls_server server(ca, ca.issue(loopback));
@@ -233,7 +234,7 @@ TEST_CASE("redis link, TLS: a server that was killed is missed at once, and foun
     CHECK(loop.link->seen().connected == 2);
 }
 
-TEST_CASE("redis link, TLS: a connection that the server ends properly is an ended one")
+TEST_CASE("redis link, TLS: a connection that the server shuts down properly is reported as closed")
 {
     authority ca;
     tls_server server(ca, ca.issue(loopback));

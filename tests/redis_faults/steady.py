@@ -1,4 +1,4 @@
-"""A steady load of many keys, each of which knows what its next verdict must be.
+"""A steady load of many keys, each with the expectation of its next verdict.
 
 A key begins with a charge of its own size, so that no two keys have ever used the same: an answer meant for another key shows. Each
 key has one request under way at a time; of the next verdict it is known to the token what it must say, except for requests that met
@@ -11,7 +11,7 @@ import time
 from load import Asker, request
 
 LIMIT = 10_000_000
-GAP = 10_000  # between two keys: more than a row can use
+GAP = 10_000  # between two keys: more than one row can use
 USED = re.compile(rb"\r\nratelimit: \"steady\";r=(\d+)", re.IGNORECASE)
 
 
@@ -19,17 +19,17 @@ class Key:
     def __init__(self, number):
         self.name = f"key{number}"
         self.offset = (number + 1) * GAP
-        self.used = 0  # by the last verdict
-        self.unsure = 0  # charged since, or not
+        self.used = 0  # according to the last verdict
+        self.unsure = 0  # may have been charged since
         self.cost = self.offset  # of the next request
 
     def meet_outage(self):
-        """Charged or not: a small one tells, before so much is charged again."""
+        """After a request that may have been charged: a small cost shows it, before a large cost is charged again."""
         self.unsure += self.cost
         self.cost = 1
 
     def meet(self, used, row):
-        """None, or what is wrong with a verdict by which so much has been used, this request included."""
+        """Returns None, or the error of a verdict with this used amount, which includes this request."""
         cost, before, unsure = self.cost, self.used, self.unsure
         self.used, self.unsure = used, 0
         self.cost = 1 if used >= self.offset else self.offset
@@ -45,8 +45,8 @@ class Key:
 
 
 class Steady:
-    """`connections` clients of some keys each, over all gateways in turn; beside them a few that ask what is limited in memory, to see
-    how slow the machine is by itself."""
+    """`connections` clients of some keys each, over all gateways in turn; and a few that use a limit in memory, to measure how slow the
+    machine itself is."""
 
     def __init__(self, loop, ports, connections=32, keys=6, pace=0.04):
         self.loop, self.ports, self.pace = loop, ports, pace
@@ -69,12 +69,12 @@ class Steady:
             asker = askers[turn // len(keys) % len(askers)]
             turn += 1
             answer = await asker.ask(request("/steady", X_API_Key=key.name, X_Cost=key.cost))
-            self._hear(key, answer)
+            self._receive(key, answer)
             await asyncio.sleep(self.pace)
         for each in askers:
             each.close()
 
-    def _hear(self, key, answer):
+    def _receive(self, key, answer):
         if answer is None:
             self.unanswered += 1
             return key.meet_outage()

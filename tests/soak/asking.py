@@ -1,4 +1,4 @@
-"""Clients that behave, and know what they must get: from healthy upstreams, from failing ones, under limits."""
+"""Correct clients that know their expected answers: from healthy upstreams, from failing ones, under limits."""
 import base64
 import collections
 import hashlib
@@ -11,7 +11,7 @@ from live import Gone
 
 
 class Good(Client):
-    """Everything it asks for is healthy, so everything must be answered, and rightly."""
+    """Uses healthy upstreams only, so every request must get its correct answer."""
     a_second = 45.0
 
     def step(self):
@@ -60,19 +60,19 @@ class Good(Client):
 
 
 class Pipeliner(Client):
-    """Many requests at once, in pieces cut anywhere; at times a broken one among them."""
+    """Many pipelined requests, sent in random pieces; sometimes with a malformed one among them."""
     a_second = 2.0
 
     def step(self):
         route = self.random.choice(["steady", "closing"])
-        asked = [(self.next_id(), self.random.randrange(20000)) for _ in range(self.random.randrange(2, 40))]
-        stream = b"".join(self.head(route, "plain", *each) for each in asked)
+        sent = [(self.next_id(), self.random.randrange(20000)) for _ in range(self.random.randrange(2, 40))]
+        stream = b"".join(self.head(route, "plain", *each) for each in sent)
         broken = self.random.random() < 0.3
         if broken:
             stream += b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + self.head(route, "plain", "nobody", 10)
         peer = self.connect()
         threading.Thread(target=self.pour, args=(peer, stream, self.random.randrange(1, 400)), daemon=True).start()
-        for identity, size in asked:
+        for identity, size in sent:
             try:
                 answer = read_answer(peer)
             except Gone as error:
@@ -102,7 +102,7 @@ class Pipeliner(Client):
 
 
 class Limited(Client):
-    """Alone with its keys: never more than the limit passes, and who waits for Retry-After passes."""
+    """The only client of its keys: never more than the limit passes, and a request after Retry-After is admitted."""
     a_second = 0.5
     RATE, BURST = 20, 20
 
@@ -115,7 +115,7 @@ class Limited(Client):
         if self.shared.ending:
             return
         key = f"{self.name}-{self.random.randrange(4)}"
-        self.connect()  # the last one may have been idle for too long
+        self.connect()  # the last connection may have been idle for too long
         for _ in range(self.random.randrange(5, 60)):
             answer = self.ask(key)
             if answer.status == 429:
@@ -124,7 +124,7 @@ class Limited(Client):
             return
         wait = answer.fields.get("retry-after", "")
         if not wait.isdigit() or json.loads(answer.body).get("violated-policies") != ["second"]:
-            return self.fail(f"a 429 that does not say when or why: {answer}")
+            return self.fail(f"a 429 without Retry-After or rule: {answer}")
         self.hang_up()
         time.sleep(int(wait))
         answer = self.ask(key)
@@ -148,7 +148,7 @@ class Limited(Client):
 
 
 class Varied(Client):
-    """A limit that reloads change."""
+    """Uses a limit that reloads change."""
     a_second = 12.0
 
     def step(self):
@@ -162,7 +162,7 @@ class Varied(Client):
 
 
 class Faulty(Client):
-    """Asks for an upstream's fault and knows what must become of it."""
+    """Requests an upstream's fault and knows the expected result."""
     a_second = 10.0
     WHOLE = {"plain": {200}, "too_long": {200}, "interim": {200}, "stall": {504}, "silent": {502}, "garbage": {502}}
     CUT = ["reset", "cut", "cut_chunks", "bad_chunk", "stall_midway"]
@@ -184,7 +184,7 @@ class Faulty(Client):
             self.fail(f"flaky {kind} {size}: {answer}")
 
     def upload_to(self, kind):
-        """An upstream that answers before it has the request: that answer, an error, or a cut, and nothing for who comes next."""
+        """An upstream that answers before it has the request: that answer, an error, or a cut, and no bytes for the next request."""
         peer, identity, size = self.connect(), self.next_id(), self.random.choice([1000, 50000, 500000])
         peer.send(self.head("flaky", kind, identity, 0, f"Content-Length: {size}", method="POST"), b"x" * (size // 2))
         time.sleep(0.02)
@@ -198,7 +198,7 @@ class Faulty(Client):
 
 
 class Mortal(Client):
-    """Its upstream dies and comes back: the right answer, an error that says so, or a cut. Closing: idle connections close."""
+    """Its upstream dies and comes back: the correct answer, an upstream error, or a cut. Closing: idle connections close."""
     a_second = 15.0
     ERRORS = {"upstream_refused", "upstream_reset", "upstream_closed", "upstream_unavailable", "upstream_timeout"}
 
@@ -214,18 +214,18 @@ class Mortal(Client):
 
 
 class Crowd(Client):
-    """More at once than the upstream `narrow` takes: each is answered, or told that it is busy."""
+    """More requests at once than the upstream `narrow` takes: each is answered, or refused as busy."""
     a_second = 1.0
 
     def step(self):
-        asked = []
+        sent = []
         try:
             for _ in range(self.random.randrange(2, 16)):
                 self.connect()
                 peer, self.peer = self.peer, None
-                asked.append((peer, self.next_id(), self.random.randrange(3000)))
-                peer.send(self.head("narrow", "slow", *asked[-1][1:]))
-            for peer, identity, size in asked:
+                sent.append((peer, self.next_id(), self.random.randrange(3000)))
+                peer.send(self.head("narrow", "slow", *sent[-1][1:]))
+            for peer, identity, size in sent:
                 if self.random.random() < 0.1:
                     peer.reset()
                     continue
@@ -235,7 +235,7 @@ class Crowd(Client):
                 if not self.is_right(answer, identity, size) and answer.code() != "upstream_busy":
                     self.fail(f"narrow: {answer}")
         finally:
-            for peer, *_ in asked:
+            for peer, *_ in sent:
                 peer.close()
 
     def gone(self, error):
@@ -244,7 +244,7 @@ class Crowd(Client):
 
 
 class Tunnel(Client):
-    """WebSockets: what goes in comes out; either side may leave at any moment."""
+    """WebSockets: the bytes arrive unchanged; either side may leave at any moment."""
     a_second = 2.0
 
     def step(self):

@@ -1,4 +1,4 @@
-"""What every client of the soak is made of: a thread with random numbers of its own whose `step` does one thing.
+"""The base of every client of the soak: a thread with its own random numbers, whose `step` does one thing.
 
 `fail` is for what must never happen: a wrong body, another request's answer, an error on a healthy path.
 """
@@ -17,12 +17,12 @@ EMPTY = hashlib.sha256().hexdigest()
 
 
 class Shared:
-    """What all clients know: where the gateway is, whether to run, what went wrong."""
+    """State shared by all clients: the gateway's address, whether to run, the failures."""
 
     def __init__(self, port):
         self.port = port
         self.go = threading.Event()
-        self.over = False  # the threads are to end
+        self.over = False  # the threads must end
         self.ending = False  # the gateway drains: it may close a connection before it answers
         self.failures = []
         self.lock = threading.Lock()
@@ -75,7 +75,7 @@ class Client(threading.Thread):
         self.random = random.Random(f"{seed} {self.name}")
         self.pace = self.a_second * share
         self.seen = collections.Counter()
-        self.finished = bytearray()  # by number of the request: 1 when its whole answer came
+        self.finished = bytearray()  # by number of the request: 1 when its whole answer has arrived
         self.peer = None
         self.parked = threading.Event()
 
@@ -99,7 +99,7 @@ class Client(threading.Thread):
         self.hang_up()
         self.parked.set()
 
-    # -- what the kinds of clients use
+    # -- helpers of the kinds of clients
 
     def gone(self, error):
         self.seen["gone"] += 1
@@ -137,7 +137,7 @@ class Client(threading.Thread):
         return "\r\n".join([f"{method} /{route}/{kind}/{identity}/{size} HTTP/{version}", "Host: soak", *fields, "", ""]).encode()
 
     def is_right(self, answer, identity, size, upload=EMPTY, method="GET"):
-        """Whether it is that request's answer, whole. Anything else with status 200 is a failure."""
+        """Returns whether it is the whole answer to that request. Any other answer with status 200 is a failure."""
         if answer.status != 200:
             return False
         wanted = b"" if method == "HEAD" else body_of(identity, size)
@@ -146,7 +146,7 @@ class Client(threading.Thread):
         return True
 
     def get(self, route, kind, size, *fields, fresh=False):
-        """One GET; the answer and its id."""
+        """Sends one GET; returns the answer and its id."""
         identity = self.next_id()
         peer = self.connect() if fresh or not self.peer else self.peer
         peer.send(self.head(route, kind, identity, size, *fields))

@@ -1,4 +1,4 @@
-"""Clients that do not behave: slow, silent, gone, or talking nonsense."""
+"""Misbehaving clients: slow, silent, gone, or sending garbage."""
 import hashlib
 import socket
 import time
@@ -11,7 +11,7 @@ IDLE = 5  # timeouts.idle of the listener: longer than the one for heads
 
 
 class Slow(Client):
-    """Slow in speaking, slow in listening, silent."""
+    """Sends slowly, reads slowly, or is silent."""
     a_second = 2.0
 
     def step(self):
@@ -40,7 +40,7 @@ class Slow(Client):
             if answer.status != 408:
                 self.fail(f"{what}: {answer}")
         except Gone as error:
-            # Who connects in silence right before the gateway drains is known to its kernel only, which says nothing either.
+            # A silent client that connects right before the gateway drains is known to the kernel only, which does not close it.
             if "timed out" in str(error) and not self.shared.ending:
                 self.fail(f"{what}: is still waited for")
         self.seen["timed out"] += 1
@@ -91,13 +91,13 @@ class Slow(Client):
     def is_silent(self):
         self.connect()
         began = time.monotonic()
-        self.is_timed_out("said nothing")
+        self.is_timed_out("silent")
         if time.monotonic() - began < IDLE and not self.shared.ending:
-            self.fail(f"said nothing: closed after {time.monotonic() - began:.1f} s")
+            self.fail(f"silent: closed after {time.monotonic() - began:.1f} s")
 
 
 class Leaver(Client):
-    """Leaves with a reset, or without a word, wherever it is."""
+    """Leaves with a reset or a close at any point."""
     a_second = 10.0
 
     def step(self):
@@ -121,7 +121,7 @@ class Leaver(Client):
 
 
 class Garbage(Client):
-    """What is no request, or must be refused."""
+    """Sends bytes that are no request, or must be refused."""
     a_second = 8.0
     REFUSED = [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"q" * 200,
                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\nHost: a\r\n\r\n",

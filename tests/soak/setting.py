@@ -1,4 +1,4 @@
-"""What surrounds the soaked gateway: its upstreams, its configuration in many versions, right and broken, and its access log."""
+"""The environment of the soaked gateway: its upstreams, its configuration in many versions, valid and broken, and its access log."""
 import glob
 import os
 import re
@@ -6,7 +6,7 @@ import re
 import upstream
 from live import Upstream
 
-INFLIGHT = 60  # more than the clients of its routes ever have under way: a 429 there is a slot that leaked
+INFLIGHT = 60  # more than the clients of its routes ever have in flight: a 429 there means that a slot leaked
 
 CONFIG = """
 workers: 2
@@ -92,17 +92,17 @@ class Setting:
 
 
 class Log:
-    """Counts lines and the ids in them, through rotations."""
+    """Counts lines and the ids in them, across rotations."""
 
     def __init__(self, folder):
         self.folder = folder
         self.rotations = 0
         self.lines = 0
         self.unreadable = []
-        self.seen = {}  # client -> bytearray: by number of the request, how often it stands in the log
+        self.seen = {}  # client -> bytearray: by number of the request, how often it is in the log
 
     def rotate(self):
-        """Moves the file away, as logrotate does; USR1 must follow. What was moved the time before is read and removed."""
+        """Moves the file away, as logrotate does; USR1 must follow. The previously moved file is read and removed."""
         self.read(glob.glob(f"{self.folder}/access.log.*"))
         self.rotations += 1
         os.rename(f"{self.folder}/access.log", f"{self.folder}/access.log.{self.rotations}")

@@ -1,4 +1,4 @@
-"""The upstream of the soak: does what the path says, well or badly.
+"""The upstream of the soak: the path selects its behaviour, correct or faulty.
 
     /ROUTE/KIND/ID/SIZE    ID names the request; the answer carries it in X-Id, and its body is made from it
 
@@ -26,7 +26,7 @@ def chunked(body, pieces=3):
     return b"".join(b"%x\r\n%b\r\n" % (len(body[i:i + step]), body[i:i + step]) for i in range(0, len(body), step))
 
 
-# Each is told the connection, the request's id, the right body and a head that announces it; says whether to go on.
+# Each gets the connection, the request's id, the correct body and a head with its length; returns whether to keep the connection.
 
 def plain(peer, identity, body, start):
     peer.send(start(f"Content-Length: {len(body)}"), body)
@@ -117,7 +117,7 @@ def answer(peer, request):
     _, _, kind, identity, size = request.target.split("/")
     if "upgrade" in request.fields:
         return echo_bytes(peer, identity, request.fields["sec-websocket-key"])
-    if kind.startswith("early"):  # answers before it has read the request; then leaves, or reads it after all
+    if kind.startswith("early"):  # answers before it has read the request; then closes, or reads the request
         peer.send(head(identity, "Content-Length: 0"))
         if kind == "early":
             return False

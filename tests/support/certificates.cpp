@@ -36,7 +36,7 @@ void extend(X509* certificate, X509* issuer, int what, const std::string& value)
     X509_EXTENSION_free(extension);
 }
 
-// Not signed yet, and without an issuer.
+// Makes a certificate that is not signed yet, without an issuer.
 std::shared_ptr<X509> new_certificate(EVP_PKEY* key, const std::string& name, long serial, std::chrono::seconds lasts)
 {
     const std::shared_ptr<X509> made(X509_new(), X509_free);
@@ -75,7 +75,7 @@ std::filesystem::path new_folder()
 
 authority::authority() : folder_(new_folder()), key_(new_key())
 {
-    // All authorities have the same name: only the signature tells them apart.
+    // All authorities have the same name: only the signature distinguishes them.
     certificate_ = new_certificate(key_.get(), "headgate test CA", 1, std::chrono::hours{1});
     X509_set_issuer_name(certificate_.get(), X509_get_subject_name(certificate_.get()));
     extend(certificate_.get(), certificate_.get(), NID_basic_constraints, "critical,CA:TRUE");

@@ -1,4 +1,4 @@
-// Certificates of a test's own: an authority in a temporary folder, gone with the test.
+// Certificates for a test: an authority in a temporary folder, which is deleted after the test.
 #pragma once
 
 #include <openssl/types.h>
@@ -23,10 +23,11 @@ public:
     authority(const authority&) = delete;
     authority& operator=(const authority&) = delete;
 
-    // The authority's own certificate.
+    // Returns the authority's own certificate.
     std::string ca() const { return folder_ / "ca.pem"; }
     const std::filesystem::path& folder() const { return folder_; }
-    // `names` as OpenSSL writes them: "DNS:localhost,IP:127.0.0.1". A negative `lasts` makes one that has expired.
+    // Issues a certificate. `names` as OpenSSL writes them: "DNS:localhost,IP:127.0.0.1". A negative `lasts` makes an
+    // expired one.
     files issue(const std::string& names, std::chrono::seconds lasts = std::chrono::hours{1});
 
 private:

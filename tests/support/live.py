@@ -15,7 +15,7 @@ LINE_END = b"\r\n"
 
 
 class Gateway:
-    """Runs a binary on a configuration, collects what it says on stderr, and reads what the kernel knows about it."""
+    """Runs a binary on a configuration, collects its output on stderr, and reads the kernel's data about it."""
 
     def __init__(self, binary, file, environment=None):
         self.lines = []
@@ -53,7 +53,7 @@ class Gateway:
             return int(re.search(rf"{field}:\s+(\d+) kB", status.read()).group(1))
 
     def forget_peak(self):
-        """VmHWM starts again from what is resident now."""
+        """Resets VmHWM to the current resident size."""
         with open(f"/proc/{self.pid}/clear_refs", "w") as out:
             out.write("5")
 
@@ -76,7 +76,7 @@ class Gateway:
         self.process.send_signal(number)
 
     def terminate(self, within):
-        """Its exit status after TERM; None when it had to be killed."""
+        """Returns its exit status after TERM; None when it had to be killed."""
         self.signal(signal.SIGTERM)
         try:
             return self.process.wait(timeout=within)
@@ -135,7 +135,7 @@ class Peer:
         return first, fields
 
     def exactly(self, length):
-        """Yields pieces of `length` bytes in all."""
+        """Yields pieces with `length` bytes in total."""
         while length:
             piece = self.held or self.more()
             self.held = piece[length:]
@@ -174,7 +174,7 @@ class Request:
 
 
 class Upstream:
-    """A thread a connection. `answer(peer, request)` reads the body, answers, and returns whether to keep the connection."""
+    """One thread per connection. `answer(peer, request)` reads the body, answers, and returns whether to keep the connection."""
 
     def __init__(self, answer, idle=None):
         self.answer = answer
@@ -195,7 +195,7 @@ class Upstream:
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def die(self):
-        """Nobody listens any more, and every connection is reset."""
+        """Closes the listener and resets every connection."""
         listener, self.listener = self.listener, None
         if listener:
             listener.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""HTTP/1.1 clients in great numbers: an event loop in a thread of its own, keep-alive, requests in a row or one by one."""
+"""Many HTTP/1.1 clients: an event loop in a separate thread, keep-alive, requests pipelined or one by one."""
 import asyncio
 import gc
 import re
@@ -14,7 +14,7 @@ def request(path, **fields):
 
 
 class Loop:
-    """An event loop that runs beside the test, so that what the test does meanwhile is not measured as slowness."""
+    """An event loop in a separate thread, so that work of the test is not measured as latency."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
@@ -22,7 +22,7 @@ class Loop:
         self.thread.start()
 
     def _run(self):
-        gc.disable()  # a pause of the client would look like one of the gateway
+        gc.disable()  # a pause of the client would be measured as one of the gateway
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
 
@@ -55,10 +55,10 @@ class Answer:
 
 
 class Client(asyncio.Protocol):
-    """One connection. `heard(head)` is called with every whole answer's head, `lost()` when the connection ends."""
+    """One connection. `on_answer(head)` is called with the head of every whole answer, `lost()` when the connection ends."""
 
-    def __init__(self, heard, lost):
-        self.heard, self.lost = heard, lost
+    def __init__(self, on_answer, lost):
+        self.on_answer, self.lost = on_answer, lost
         self.held = b""
         self.to = None
 
@@ -78,12 +78,12 @@ class Client(asyncio.Protocol):
             if whole > len(held):
                 break
             at = whole
-            self.heard(head)
+            self.on_answer(head)
         self.held = held[at:]
 
 
 class Asker:
-    """One connection and one request at a time; a connection that ended is made again. None: no answer within `patience`."""
+    """One connection and one request at a time; a connection that ended is made again. Returns None without an answer within `patience`."""
 
     def __init__(self, port, patience=10):
         self.port, self.patience = port, patience
@@ -94,7 +94,7 @@ class Asker:
         began = time.monotonic()
         try:
             if self.client is None:
-                _, self.client = await loop.create_connection(lambda: Client(self._heard, self._lost), "127.0.0.1", self.port)
+                _, self.client = await loop.create_connection(lambda: Client(self._on_answer, self._lost), "127.0.0.1", self.port)
             self.waiting = loop.create_future()
             self.client.to.write(bytes_of_request)
             alarm = loop.call_later(self.patience, self._lost)
@@ -107,7 +107,7 @@ class Asker:
             return None
         return Answer(head, time.monotonic() - began)
 
-    def _heard(self, head):
+    def _on_answer(self, head):
         if self.waiting and not self.waiting.done():
             self.waiting.set_result(head)
 
@@ -122,10 +122,10 @@ class Asker:
         self.client = None
 
 
-async def flood(ports, requests, heard, connections=200, at_once=None, pace=None):
-    """All of `requests` over many connections, spread evenly, each connection's in a row without waiting for answers.
-    `heard(number, head, when)` is told of each. With `at_once` a connection has no more than so many under way, and with `pace`
-    it waits so many seconds from one to the next. Returns the moments of the first byte sent and of the last one heard."""
+async def flood(ports, requests, on_answer, connections=200, at_once=None, pace=None):
+    """Sends all of `requests` over many connections, spread evenly, pipelined on each connection.
+    `on_answer(number, head, when)` is called for each. With `at_once` a connection has at most so many in flight, and with `pace`
+    it waits so many seconds from one to the next. Returns the times of the first byte sent and of the last answer."""
     loop = asyncio.get_running_loop()
     began = []
     ended = [0.0]
@@ -136,9 +136,9 @@ async def flood(ports, requests, heard, connections=200, at_once=None, pace=None
         window = asyncio.Semaphore(at_once or len(mine))
         over = loop.create_future()
 
-        def hear(head):
+        def receive(head):
             now = time.monotonic()
-            heard(number + at[0] * connections, head, now)
+            on_answer(number + at[0] * connections, head, now)
             at[0] += 1
             ended[0] = now
             window.release()
@@ -148,7 +148,7 @@ async def flood(ports, requests, heard, connections=200, at_once=None, pace=None
         def lose():
             if not over.done():
                 over.set_exception(ConnectionError(f"a connection ended after {at[0]} of {len(mine)} answers"))
-        transport, _ = await loop.create_connection(lambda: Client(hear, lose), "127.0.0.1", ports[number % len(ports)])
+        transport, _ = await loop.create_connection(lambda: Client(receive, lose), "127.0.0.1", ports[number % len(ports)])
         await start.wait()
         began.append(time.monotonic())
         if at_once is None:
@@ -167,7 +167,7 @@ async def flood(ports, requests, heard, connections=200, at_once=None, pace=None
     start = asyncio.Event()
     connections = min(connections, len(requests))
     tasks = [asyncio.ensure_future(one(number)) for number in range(connections)]
-    await asyncio.sleep(0.2)  # every connection stands
+    await asyncio.sleep(0.2)  # every connection is open
     start.set()
     await asyncio.gather(*tasks)
     return min(began), ended[0]

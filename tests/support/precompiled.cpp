@@ -1,1 +1,1 @@
-// Gives the test library one source that uses its precompiled header: without one, CMake never makes the header.
+// The test library's source that uses its precompiled header: without a source, CMake does not build the header.

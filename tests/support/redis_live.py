@@ -1,4 +1,4 @@
-"""Real redis-servers for tests that talk to whole programs: one, behind sentinels, or a cluster. None writes a file but a log.
+"""Real redis-servers for tests of whole programs: one, behind sentinels, or a cluster. They write no files but a log.
 
 Every server has a folder and ports of its own and is ended by its own process id; it also ends when the test does. Servers are
 started by the main thread only, because the kernel ends a process when the thread that started it does.
@@ -41,7 +41,7 @@ def is_free(port):
 
 
 def free_port():
-    """Below those the kernel gives to connections, and so that a cluster's second port, 10000 above, is free as well."""
+    """Returns a port below those that the kernel gives to connections, such that a cluster's second port, 10000 above, is free too."""
     for _ in range(100):
         port = random.SystemRandom().randrange(12000, 22000)
         if is_free(port) and is_free(port + 10000):
@@ -89,7 +89,7 @@ class Connection:
 
 
 class Server:
-    """One redis-server. `options` as it takes them: "--maxmemory", "10mb"; `lines`: a sentinel with this configuration."""
+    """One redis-server. `options` are its own: "--maxmemory", "10mb"; `lines`: a sentinel with this configuration."""
 
     def __init__(self, *options, lines=None):
         self.folder = tempfile.mkdtemp(prefix="headgate-redis-")
@@ -202,7 +202,7 @@ class SentinelGroup:
                 [each.get(b"master-link-status") for each in followers] == [b"ok", b"ok"])
 
     def cut_replicas_off(self):
-        """The replicas lose the primary for good: what it is told from now on dies with it."""
+        """Separates the replicas from the primary for good: its later writes are lost with it."""
         self.primary.ask("ACL", "SETUSER", "default", "-psync", "-sync")
         self.primary.ask("CLIENT", "KILL", "TYPE", "replica")
 
@@ -221,7 +221,7 @@ class SentinelGroup:
 
 
 class Cluster:
-    """Three masters with a replica each, and a fourth master without slots when asked for."""
+    """Three masters with a replica each, and optionally a fourth master without slots."""
 
     def __init__(self, spare=False):
         self.servers = []
@@ -285,7 +285,7 @@ class Cluster:
         return self.replicas[self.masters.index(master)]
 
     def move(self, slots, source, target):
-        """A reshard, as redis-cli does it: the slot is in two places while its keys move."""
+        """A reshard as redis-cli does it: the slot is on two nodes while its keys move."""
         others = [each for each in self.masters + [self.spare] if each and each not in (source, target)]
         for slot in slots:
             target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.node)

@@ -36,8 +36,9 @@ bool is_free(int port)
     return is;
 }
 
-// A port nobody has at this moment. Below those the kernel gives to connections, of which servers that know each other
-// make many before the last of them listens; and so that a cluster's second port, 10000 above, is one as well.
+// Returns a port that is free now. It is below the ports that the kernel gives to connections, because servers that
+// know each other make many connections before the last of them listens; and a cluster's second port, 10000 above, is
+// valid.
 int free_port()
 {
     std::random_device random;

@@ -1,5 +1,5 @@
-// A real redis-server of a test's own: no files but its socket, in a folder of its own, gone with the test. A sentinel
-// is one too, with a file that it rewrites.
+// A real redis-server for a test. It writes no files but its socket, in a temporary folder. A sentinel is one too, with
+// a configuration file that it rewrites.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +15,14 @@ public:
     enum class speaks
     {
         plain_text,
-        tls // with certificates among the options
+        tls // the options must have certificates
     };
-    // Starts it and waits until it answers; `options` as redis-server takes them: {"--maxmemory", "10mb"}. Throws when
-    // it does not come up.
+    // Starts it and waits until it answers. `options` are those of redis-server: {"--maxmemory", "10mb"}. Throws when
+    // it does not start.
     explicit redis_server(std::vector<std::string> options = {}, speaks on_port = speaks::plain_text);
     struct as_sentinel
     {
-        std::string lines; // of its file: "sentinel monitor ..."
+        std::string lines; // of its configuration file: "sentinel monitor ..."
     };
     enum class when
     {
@@ -35,13 +35,13 @@ public:
     redis_server& operator=(const redis_server&) = delete;
 
     std::string socket_path() const { return folder_ / "redis.sock"; }
-    int port() const { return port_; } // on 127.0.0.1, the only one; the socket always speaks plain text
+    int port() const { return port_; } // the only port, on 127.0.0.1; the Unix socket is always plain text
     pid_t pid() const { return pid_; }
 
-    // Everything it knew is gone after a stop, as after a crash.
+    // All data is lost after a stop, as after a crash.
     void start();
     void stop(); // SIGKILL
-    // It keeps its connections and does not answer (SIGSTOP), until it goes on.
+    // Pauses it with SIGSTOP: it keeps its connections and does not answer until it is continued.
     void pause();
     void resume();
 

@@ -1,6 +1,6 @@
 // A slow and obviously correct limiter, to compare the fast one with. It keeps every admitted request and decides from
-// the definition alone, each time anew, in exact integers. It finds waits by searching for the first moment at which
-// the definition admits. It shares no formula with limiter/core.
+// the definition alone, from scratch each time, in exact integers. It finds waits by searching for the first moment at
+// which the definition admits. It shares no formula with limiter/core.
 #pragma once
 
 #include "limiter/core/calendar.hpp"
@@ -24,7 +24,7 @@ public:
 
     reference(rule r, time_point first) : rule_(std::move(r))
     {
-        // A key that starts with fewer tokens than its capacity behaves as if the others had just been taken.
+        // A key that starts with fewer tokens than its capacity behaves as if the missing tokens had just been taken.
         if (rule_.is_bucket() && rule_.initial < rule_.capacity)
             calls_.push_back({us(first), static_cast<wide>(rule_.capacity - rule_.initial)});
     }
@@ -37,7 +37,7 @@ public:
         reference after = *this;
         if (d.admitted)
             after.calls_.push_back({at, cost});
-        // The largest cost that is admitted, by bisection.
+        // Returns the largest cost that is admitted, by bisection.
         if (after.fits(at, 0)) {
             std::uint64_t low = 0, high = rule_.limit() + 1;
             while (high - low > 1) {

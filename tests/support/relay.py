@@ -1,23 +1,23 @@
-"""Stands between gateways and a Redis and hands bytes on, late, torn or spoilt, as it is told. Runs in the event loop of a `Loop`."""
+"""A relay between gateways and a Redis that forwards bytes late, cut or corrupted, as configured. Runs in the event loop of a `Loop`."""
 import asyncio
 import itertools
 
-# What no Redis says: an unknown type, lengths that cannot be, more than anybody should read, an answer that nobody asked for.
+# Bytes that no Redis sends: an unknown type, impossible lengths, a length beyond every limit, a reply without a command.
 GARBAGE = [b"\x00\xff\xfe\r\n", b"$-7\r\n", b"*99999999999\r\n", b"$536870913\r\n", b":12notanumber\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n"]
 
 
 class Side(asyncio.Protocol):
     """One of the two sockets of a connection through the relay."""
 
-    def __init__(self, heard, lost):
-        self.heard, self.lost = heard, lost
+    def __init__(self, on_data, lost):
+        self.on_data, self.lost = on_data, lost
         self.to = None
 
     def connection_made(self, transport):
         self.to = transport
 
     def data_received(self, data):
-        self.heard(data)
+        self.on_data(data)
 
     def connection_lost(self, error):
         self.lost()
@@ -28,8 +28,8 @@ class Pair:
         self.relay = relay
         self.server = None
         self.early = b""
-        self.late = 0.0  # when the last piece that waits will be handed on
-        self.is_cut = False  # nothing more is handed on, or the stream would have a hole
+        self.late = 0.0  # when the last waiting piece will be forwarded
+        self.is_cut = False  # nothing more is forwarded, because bytes are missing
         self.client = Side(self.ask, self.close)
 
     async def reach(self):
@@ -50,8 +50,8 @@ class Pair:
         if not self.is_cut:
             self.relay.manner(self, data)
 
-    def say(self, data, after=0.0):
-        """In order, however long each piece is held."""
+    def send(self, data, after=0.0):
+        """Forwards pieces in order, with any delays."""
         loop = self.relay.loop
         at = max(loop.time() + after, self.late)
         if at <= loop.time():
@@ -93,36 +93,36 @@ class Relay:
                 pair.close()
         self.loop.call_soon_threadsafe(end)
 
-    # -- manners: what becomes of a piece of replies
+    # -- manners: how a piece of replies is forwarded
 
     @staticmethod
     def hand_on(pair, data):
-        pair.say(data)
+        pair.send(data)
 
     @staticmethod
     def slowly(seconds):
-        return lambda pair, data: pair.say(data, seconds)
+        return lambda pair, data: pair.send(data, seconds)
 
     def cut_sometimes(self, pair, data):
-        """Of about every 40th piece, only the first half is ever heard."""
+        """Forwards only the first half of about every 40th piece, then closes."""
         if next(self.turn) % 40 != 39:
-            return pair.say(data)
-        pair.say(data[:max(1, len(data) // 2)])
+            return pair.send(data)
+        pair.send(data[:max(1, len(data) // 2)])
         pair.is_cut = True
         self.loop.call_later(0.001, pair.close)
 
     def spoil_sometimes(self, pair, data):
         number = next(self.turn)
         if number % 40 != 39:
-            return pair.say(data)
-        pair.say(data[:len(data) // 2 * (number % 2)] + GARBAGE[number // 40 % len(GARBAGE)] + data)
+            return pair.send(data)
+        pair.send(data[:len(data) // 2 * (number % 2)] + GARBAGE[number // 40 % len(GARBAGE)] + data)
 
     def stop_halfway_sometimes(self, pair, data):
-        """Half of a piece, and the rest only after longer than anybody waits for it."""
+        """Forwards half of a piece, and the rest after the timeout of its command."""
         if next(self.turn) % 40 != 39:
-            return pair.say(data)
-        pair.say(data[:len(data) // 2])
-        pair.say(data[len(data) // 2:], 0.3)
+            return pair.send(data)
+        pair.send(data[:len(data) // 2])
+        pair.send(data[len(data) // 2:], 0.3)
 
     @staticmethod
     def say_nothing(pair, data):

@@ -45,7 +45,7 @@ T in_range(T from, T to)
 }
 inline rc::Gen<step> any_step()
 {
-    // Full size from the start: rapidcheck begins with small numbers, which would miss the edge cases.
+    // Uses the full size from the start: rapidcheck begins with small numbers, which would miss the edge cases.
     return full_size(rc::gen::build<step>(rc::gen::set(&step::pace, rc::gen::inRange(0, 10)),
                                           rc::gen::set(&step::pace_by, rc::gen::arbitrary<std::uint32_t>()),
                                           rc::gen::set(&step::size, rc::gen::inRange(0, 12)),

@@ -1,4 +1,4 @@
-"""Gateways that share a store in Redis, for harnesses: their file, their clocks, and what stands in Redis afterwards."""
+"""Gateways that share a store in Redis, for harnesses: their file, their clocks, and the values in Redis afterwards."""
 import os
 import subprocess
 import tempfile
@@ -11,7 +11,7 @@ WINDOW = "algorithm: fixed_window, align: first, limit: "
 
 
 def configuration(url, chains, timeout="5s", outage="closed", more="", workers=2):
-    """`chains`: {name: [rule]}; a route a chain, by its name. The route `plain` is limited in memory."""
+    """`chains`: {name: [rule]}; one route per chain, by its name. The route `plain` is limited in memory."""
     rules = "".join(f"  {name}:\n    store: shared\n    rules:\n" + "".join(f"      - {{ {rule} }}\n" for rule in of)
                     for name, of in chains.items())
     routes = "".join(f"  - {{ name: {name}, match: {{ path: /{name} }}, upstream: up, chains: [ {name} ] }}\n" for name in chains)
@@ -43,7 +43,7 @@ def clock_off_by(seconds, monotonic=True):
 
 
 class Gateways:
-    """Several of one configuration, each with its own clock: [(seconds, monotonic too)]."""
+    """Several gateways of one configuration, each with its own clock: [(seconds, monotonic too)]."""
 
     def __init__(self, binary, text, clocks):
         self.all = []
@@ -80,7 +80,7 @@ class Gateways:
 
 
 def can_be_used(binary, url):
-    """None, or what `check` has against a store of this kind."""
+    """Returns None, or the error of `check` for a store of this kind."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(configuration(url, {"some": [f"name: some, key: user, {WINDOW}1/hour"]}))
         file.flush()
@@ -92,12 +92,12 @@ def can_be_used(binary, url):
 
 
 def words_of(value):
-    """The 7-byte numbers of a value, little-endian (limiter/redis/lua/take.lua)."""
+    """Returns the 7-byte numbers of a value, little-endian (limiter/redis/lua/take.lua)."""
     return [int.from_bytes(value[at:at + 7], "little") for at in range(0, len(value), 7)]
 
 
 def counters(servers):
-    """{key: words} of everything that gateways count in these servers."""
+    """Returns {key: words} of all counters of gateways on these servers."""
     found = {}
     for server in servers:
         for key in server.ask("KEYS", "hg:1:{*"):
@@ -108,5 +108,5 @@ def counters(servers):
 
 
 def without_end(servers):
-    """Keys that would stay for ever."""
+    """Returns the keys without a time to live."""
     return [key.decode() for server in servers for key in server.ask("KEYS", "*") if server.ask("PTTL", key) == -1]
