@@ -113,8 +113,7 @@ readiness app::is_ready() const
 
 void app::drain()
 {
-    is_draining_ =
-        true; // before the listeners close, so that a load balancer reads /readyz before a connection is refused
+    is_draining_ = true; // before the listeners close: a load balancer reads /readyz first
     for (auto& w : workers_)
         w->drain();
 }

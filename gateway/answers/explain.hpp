@@ -1,5 +1,5 @@
-// X-RateLimit-Explain: every rule that was evaluated, with its decision, shadow rules included. For operators, who
-// request it from a network that the configuration trusts. Pure.
+// X-RateLimit-Explain: every rule that was evaluated, with its decision, shadow rules included. For operators:
+// clients of the configured networks may request it. Pure.
 #pragma once
 
 #include "gateway/http/buffer.hpp"

@@ -18,8 +18,7 @@ struct judged_rules
 {
     std::array<limiter::decision, limiter::max_decisions> decisions;
     std::array<const limiter::rule*, limiter::max_decisions> rules;
-    std::array<const rule_text*, limiter::max_decisions>
-        texts; // null: the rule is newer than the request's configuration
+    std::array<const rule_text*, limiter::max_decisions> texts; // null: the rule is newer than the configuration
 };
 
 struct limit_outcome

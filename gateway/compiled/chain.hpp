@@ -23,9 +23,8 @@ struct compiled_plans
 {
     std::vector<std::string> names{""};
     std::size_t default_plan = 0;
-    compiled_key key; // where a request names its plan
-    std::map<std::string, std::size_t, std::less<>>
-        by_key_value; // takes precedence over the plan that the request names
+    compiled_key key;                                             // where a request names its plan
+    std::map<std::string, std::size_t, std::less<>> by_key_value; // precedes the plan that the request names
 
     std::size_t number_of(std::string_view name) const; // the default plan's number when the name is not known
 };

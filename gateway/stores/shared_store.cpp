@@ -109,8 +109,8 @@ void shared_store::tell(redis::link::state state, std::string_view why)
     if (state == redis::link::state::stopped)
         return;
     auto words = describe(state, why);
-    const bool some_answer =
-        state == redis::link::state::ready; // if only a part of a cluster answers, that is the same for other gateways
+    // If only a part of a cluster answers, that is the same for other gateways.
+    const bool some_answer = state == redis::link::state::ready;
     if (words.empty()) {
         health_.answers(name_, this);
         if (std::exchange(has_stood_, true))

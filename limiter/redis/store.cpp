@@ -11,9 +11,8 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr int most_rounds = 8; // of one decision, before it fails
-constexpr std::string_view rules_lifetime =
-    "34560000"; // 400 days: longer than the lifetime of values under these rules
+constexpr int most_rounds = 8;                          // of one decision, before it fails
+constexpr std::string_view rules_lifetime = "34560000"; // 400 days: longer than values under these rules live
 
 } // namespace
 

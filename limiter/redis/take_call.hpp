@@ -45,8 +45,8 @@ struct take_options
     holder owner;
     time_point guess{}; // approximate Redis time, for windows of a calendar
     reservation_terms reserve;
-    bool refused =
-        false; // refused by a part in another slot: count the refusal for rules with count_refused, charge nothing
+    // Refused by a part in another slot: count the refusal for rules with count_refused, charge nothing.
+    bool refused = false;
 };
 
 void append_take(std::string& out, std::span<const chain_part> parts, const take_options& how,

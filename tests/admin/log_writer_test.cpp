@@ -23,7 +23,7 @@ http::byte_buffer full_buffer(std::uint64_t& number)
     }
     return lines;
 }
-constexpr std::uint64_t lines_a_buffer = log_writer::buffer_size / 64;
+constexpr std::uint64_t lines_per_buffer = log_writer::buffer_size / 64;
 
 } // namespace
 
@@ -64,8 +64,8 @@ TEST_CASE("the writer's thread has a lower priority than the workers', whose pri
     std::uint64_t number = 0;
     auto lines = full_buffer(number);
     REQUIRE(writer.take(lines));
-    wait_for_lines(folder.file("log"), lines_a_buffer); // it runs
-    std::size_t behind = 0;                             // of the new threads: a sanitizer may have started one too
+    wait_for_lines(folder.file("log"), lines_per_buffer); // it runs
+    std::size_t behind = 0;                               // of the new threads: a sanitizer may have started one too
     for (const auto thread : threads()) {
         const bool is_new = !before.contains(thread);
         behind += is_new && ::getpriority(PRIO_PROCESS, static_cast<id_t>(thread)) == std::min(usual + 10, 19);
@@ -87,13 +87,13 @@ TEST_CASE("a reader that does not read loses lines and never blocks: a bounded q
             writer.drop(lines.view(), "test");
             break;
         }
-        handed_over += lines_a_buffer;
-        REQUIRE(handed_over < 1000 * lines_a_buffer);
+        handed_over += lines_per_buffer;
+        REQUIRE(handed_over < 1000 * lines_per_buffer);
     }
-    CHECK(handed_over >= log_writer::most_pending * lines_a_buffer);
-    CHECK(handed_over <=
-          (log_writer::most_pending + 3) * lines_a_buffer); // the pipe holds one, and one is being written
-    CHECK(writer.dropped() == lines_a_buffer);
+    CHECK(handed_over >= log_writer::most_pending * lines_per_buffer);
+    // The pipe holds one buffer, and one is being written.
+    CHECK(handed_over <= (log_writer::most_pending + 3) * lines_per_buffer);
+    CHECK(writer.dropped() == lines_per_buffer);
 
     SUBCASE("a buffer that is not full is not queued in a long queue and stays with its worker")
     {
@@ -109,7 +109,7 @@ TEST_CASE("a reader that does not read loses lines and never blocks: a bounded q
             if (line.size() != 63 || !line.ends_with(std::to_string(i)))
                 FAIL("line ", i, " is: ", line);
         }
-        CHECK(writer.dropped() == lines_a_buffer);
+        CHECK(writer.dropped() == lines_per_buffer);
     }
     SUBCASE("stop gives up after a moment and counts the lost lines")
     {
@@ -117,7 +117,7 @@ TEST_CASE("a reader that does not read loses lines and never blocks: a bounded q
         writer.stop();
         CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{30}); // stop has ended
         const auto arrived = static_cast<std::uint64_t>(std::ranges::count(pipe.take_what_is_there(), '\n'));
-        CHECK(arrived + writer.dropped() == handed_over + lines_a_buffer);
+        CHECK(arrived + writer.dropped() == handed_over + lines_per_buffer);
     }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("a full disk: everything is dropped and counted, nothing fails")
     auto lines = full_buffer(number);
     REQUIRE(writer.take(lines));
     writer.stop();
-    CHECK(writer.dropped() == lines_a_buffer);
+    CHECK(writer.dropped() == lines_per_buffer);
 }
 
 TEST_CASE("a pipe whose reader has gone is an error of the log and does not end the process")

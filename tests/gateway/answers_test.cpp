@@ -324,8 +324,7 @@ TEST_CASE("answers: jitter makes Retry-After longer, never shorter, by varying a
     CHECK(seen.size() > 5);
 }
 
-TEST_CASE(
-    "answers: the explanation of every rule is sent to allowed clients only, and the request field is not forwarded")
+TEST_CASE("answers: the explanation of every rule is sent to allowed clients only, its field is not forwarded")
 {
     const std::string ask = "GET / HTTP/1.1\r\nHost: a\r\nX-RateLimit-Explain: 1\r\n\r\n";
     const auto from = [](const std::string& address) {

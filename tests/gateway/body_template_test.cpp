@@ -54,6 +54,6 @@ TEST_CASE("body template: values are escaped as the media type needs it")
         CAPTURE(type);
         CHECK(filled("{rule}", type, odd) == expected);
     }
-    CHECK(filled("<b title=\"{limit}\">", "text/html", odd) ==
-          "<b title=\"60\">"); // the operator's own text is not escaped
+    // The operator's own text is not escaped.
+    CHECK(filled("<b title=\"{limit}\">", "text/html", odd) == "<b title=\"60\">");
 }

@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-const std::string short_pool =
-    "    pool: { idle_timeout: 10ms }\n"; // idle connections are no leak, but would be counted as one
+// Idle connections are no leak, but would be counted as one.
+const std::string short_pool = "    pool: { idle_timeout: 10ms }\n";
 const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 std::size_t resident_bytes()
@@ -232,8 +232,7 @@ TEST_CASE("faults: no byte is lost when a client's buffers are released between 
     CHECK(status_of(waiting.read_response()) == 200);
 }
 
-TEST_CASE(
-    "faults: O3, out of descriptors new clients are closed or wait, other clients are served, and the gateway recovers")
+TEST_CASE("faults: O3, out of descriptors new clients are closed or wait, others are served, and it recovers")
 {
     recorder up;
     running_gateway gateway(running_gateway::in_front_of(up.server()));

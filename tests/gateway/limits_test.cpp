@@ -129,8 +129,8 @@ TEST_CASE("missing: anonymous shares one counter, refuse is 401 missing_key, ski
     {
         running_gateway gateway(with("anonymous"));
         CHECK(pass(gateway, 3, request("/")) == 1);
-        CHECK(ask(gateway, request("/", "X-API-Key: anonymous\r\n")) ==
-              200); // a client with this name has another counter
+        // A client with this name has another counter.
+        CHECK(ask(gateway, request("/", "X-API-Key: anonymous\r\n")) == 200);
     }
     SUBCASE("refuse")
     {
@@ -333,8 +333,7 @@ TEST_CASE("outcome: only some statuses count, others are given back")
     }
 }
 
-TEST_CASE(
-    "chains: a refusal in a later one gives back the charge of an earlier one, but a bad credential does not (K8)")
+TEST_CASE("chains: a refusal in a later one gives back the charge of an earlier one, a bad credential does not (K8)")
 {
     recorder up(ok);
     const auto yaml = running_gateway::in_front_of(
@@ -345,8 +344,8 @@ TEST_CASE(
                          "      - { name: quota, key: user, " + by_hour + "1/hour }\n" +
                          "routes:\n  - { name: all, upstream: up, chains: [ guard, quota ] }\n");
     running_gateway gateway(yaml);
-    CHECK(pass(gateway, 50, request("/", "X-User: ann\r\n")) ==
-          1); // 49 refusals by the quota charge nothing to the guard
+    // 49 refusals by the quota charge nothing to the guard.
+    CHECK(pass(gateway, 50, request("/", "X-User: ann\r\n")) == 1);
     CHECK(ask(gateway, request("/", "X-User: bob\r\n")) == 200);
     CHECK(ask(gateway, request("/")) == 401);
     CHECK(ask(gateway, request("/")) == 401);

@@ -354,7 +354,7 @@ TEST_CASE("upstream: an early answer on a connection that is then reset still re
     CHECK((status == 413 || status == 502)); // the kernel may drop the answer with the reset
 }
 
-TEST_CASE("upstream: an upload and its answer are forwarded at the same time")
+TEST_CASE("upstream: while an upload is answered as it goes, both directions flow")
 {
     raw_upstream up([](raw_upstream&, raw_connection& client) {
         client.read_until("\r\n\r\n");

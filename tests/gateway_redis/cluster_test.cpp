@@ -31,8 +31,7 @@ int ask_keys(const redis_server& node) { return std::stoi(headgate::testing::ask
 
 } // namespace
 
-TEST_CASE("redis cluster: two gateways, keys on every node, a chain over several slots: exact, and all rules are "
-          "charged or none")
+TEST_CASE("redis cluster: two gateways, keys on every node, a chain over several slots: exact, all or none charged")
 {
     cluster_group group;
     const shared_setup how{.rules = "      - { name: minute, key: user, " + hour +

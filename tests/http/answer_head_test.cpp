@@ -37,8 +37,7 @@ TEST_CASE("answer head: framing and Connection are inserted at their marked plac
     CHECK(http1({.status = 204, .fields = &fields, .has_body = false}, 1) == "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
-TEST_CASE(
-    "C6: a length is sent where no body follows, C11: for HTTP/1.0 a body without a length ends with the connection")
+TEST_CASE("C6: a length is sent where no body follows, C11: in HTTP/1.0 a body without one ends with the connection")
 {
     field_lines fields;
     CHECK(frame_answer({.status = 304, .fields = &fields, .length = 7, .has_body = false}, 1) ==

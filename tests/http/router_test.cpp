@@ -210,8 +210,7 @@ TEST_CASE("router: header conditions are by presence or by exact value")
     CHECK(find(routes, {.path = "/a"}).route == 2);
 }
 
-TEST_CASE(
-    "K5: a trailing slash is ignored if the route is configured so, and literals match in their canonical spelling")
+TEST_CASE("K5: a trailing slash is ignored if the route is configured so, literals match in canonical spelling")
 {
     auto loose = path("/a");
     loose.ignore_trailing_slash = true;

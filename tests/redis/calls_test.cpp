@@ -335,8 +335,7 @@ TEST_CASE("redis calls: a foreign value is replaced, and clients are neither ref
     }
 }
 
-TEST_CASE(
-    "redis calls: the requests in flight of a dead gateway are free after their lifetime, and renewing keeps them")
+TEST_CASE("redis calls: requests in flight of a dead gateway are free after their lifetime, and renewing keeps them")
 {
     redis_under_test s;
     s.define("a", {named("open", concurrency(5))}, noon);
@@ -358,8 +357,7 @@ TEST_CASE(
     CHECK(s.look({{"a", "k", {0}}}, noon + 160s).decisions[0].remaining == 5);
 }
 
-TEST_CASE(
-    "redis calls: calendar windows end at the calendar's boundaries, even if the gateway's guess of the time is wrong")
+TEST_CASE("redis calls: calendar windows end at the calendar's boundaries, even if the guess of the time is wrong")
 {
     redis_under_test s;
     s.wrong_guesses = true;
@@ -423,8 +421,8 @@ TEST_CASE("redis calls: an invalid reply is malformed, never a crash or an admis
     lying[0] = '\0';
     CHECK(c.read(lying).status == call_status::disagreement);
     for (const char status : {'\x02', '\x03', '\x04', '\x05', '\xff'})
-        CHECK(c.read(status + good.substr(1, 7) + '\x09').status ==
-              call_status::malformed); // the chain has no such part
+        // The chain has no such part.
+        CHECK(c.read(status + good.substr(1, 7) + '\x09').status == call_status::malformed);
     CHECK(redis::read_correct("").status == call_status::malformed);
     CHECK(redis::read_correct(good).status == call_status::malformed);
 }

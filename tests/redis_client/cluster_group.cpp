@@ -31,10 +31,10 @@ void cluster_group::join(std::size_t masters) const
         for (std::size_t j = 0; j < i; ++j)
             ask_server(*nodes[i], {"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes[j]->port())});
     }
-    const auto everyone = "cluster_known_nodes:" + std::to_string(nodes.size());
+    const auto all_nodes = "cluster_known_nodes:" + std::to_string(nodes.size());
     for (const auto& each : nodes)
         wait_for("the nodes do not know each other", [&] {
-            return ask_server(*each, {"CLUSTER", "INFO"}).find(everyone) != std::string::npos;
+            return ask_server(*each, {"CLUSTER", "INFO"}).find(all_nodes) != std::string::npos;
         });
     for (std::size_t i = masters; i < nodes.size(); ++i) {
         wait_for("a node will not be a replica", [&] {

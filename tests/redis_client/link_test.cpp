@@ -113,7 +113,7 @@ TEST_CASE("redis link: no command waits longer than the timeout, late replies ar
     CHECK(loop.link->seen().timeouts >= 3);
 }
 
-TEST_CASE("redis link: bytes that are not Redis's protocol end the connection, and nothing else (M6)")
+TEST_CASE("redis link: what is not Redis's protocol ends the connection, and nothing else (M6)")
 {
     struct row
     {

@@ -23,7 +23,7 @@ std::optional<redis::slot_map> map_of(std::string_view bytes)
 std::string master_of(const redis::slot_map& map, std::uint16_t slot)
 {
     const auto* const node = map.master_of(slot);
-    return node ? node->text() : "nobody";
+    return node ? node->text() : "none";
 }
 
 } // namespace
@@ -78,7 +78,7 @@ TEST_CASE("redis slots: a real node computes the same slots, and its map is read
     REQUIRE(map);
     CHECK(map->covered() == redis::slot_count - 100);
     CHECK(master_of(*map, 0) == "127.0.0.1:" + std::to_string(node.port()));
-    CHECK(master_of(*map, 150) == "nobody");
+    CHECK(master_of(*map, 150) == "none");
 }
 
 TEST_CASE("redis slots: a map of several nodes, changed by MOVED and not by ASK")
@@ -93,8 +93,8 @@ TEST_CASE("redis slots: a map of several nodes, changed by MOVED and not by ASK"
     CHECK(map->covered() == 10923);
     CHECK(master_of(*map, 5460) == "10.0.0.1:7001");
     CHECK(master_of(*map, 5461) == "answering:7002");
-    CHECK(master_of(*map, 10923) == "nobody");
-    CHECK(master_of(*map, 16384) == "nobody");
+    CHECK(master_of(*map, 10923) == "none");
+    CHECK(master_of(*map, 16384) == "none");
     map->apply(*redis::parse_redirection("MOVED 3999 127.0.0.1:6381", "answering"));
     map->apply(*redis::parse_redirection("ASK 4000 127.0.0.1:6381", "answering"));
     CHECK(master_of(*map, 3999) == "127.0.0.1:6381");

@@ -83,7 +83,7 @@ TEST_CASE("redis store: four clients at once, one key: exactly the limit passes"
     CHECK(admitted == 100);
 }
 
-TEST_CASE("redis store: a server without the scripts is sent each text once, with any number of calls (M2)")
+TEST_CASE("redis store: a server without the scripts is given each text once, with any number of calls (M2)")
 {
     redis_server server;
     const one_rule thousand(per_hour(1000));

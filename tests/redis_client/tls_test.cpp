@@ -170,8 +170,8 @@ TEST_CASE("redis link, TLS: a server that requires a client certificate gets it,
 
         const auto without = why_not(options_for_tls(server, {ca.ca(), {}, {}}));
         const bool is_named = begins(without, "the server requires a client certificate: ");
-        const bool is_refused =
-            begins(without, "the server refused the TLS connection: "); // TLS 1.2 has no more specific alert
+        // TLS 1.2 has no more specific alert.
+        const bool is_refused = begins(without, "the server refused the TLS connection: ");
         CHECK_MESSAGE((is_named || (version == std::string("TLSv1.2") && is_refused)), without);
 
         const auto wrong = why_not(options_for_tls(server, {ca.ca(), strangers.certificate, strangers.key}));
