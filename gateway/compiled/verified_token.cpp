@@ -13,7 +13,7 @@ verified_token verify_token(const token_provider& by, const http::field_list& fi
     std::string_view value;
     const auto found = http::read_line(fields, by.header, value);
     const bool is_bearer = http::equals_ignoring_case(value.substr(0, scheme.size()), scheme);
-    // Other schemes than Bearer are not for this provider; a header of its own needs no scheme.
+    // Other schemes than Bearer are not for this provider; other headers than Authorization need no scheme.
     const bool is_another =
         found == http::reading::present && !is_bearer && http::equals_ignoring_case(by.header, "Authorization");
     if (found == http::reading::absent || is_another)

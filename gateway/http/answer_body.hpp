@@ -1,4 +1,4 @@
-// The body of an upstream's answer, taken out of its framing: bytes in, pieces of data out. Pure.
+// Removes the framing from the body of an upstream's answer: takes bytes, returns pieces of data. Pure.
 #pragma once
 
 #include "gateway/http/chunk_decoder.hpp"
@@ -16,15 +16,15 @@ class answer_body
 public:
     // Begins the body of another answer.
     void start(const body_framing& framing);
-    // Takes bytes that have come. The pieces of data are views of them, until the next call.
+    // Takes received bytes. The pieces of data are views of them, valid until the next call.
     void take(std::string_view ready);
-    // The connection has ended. False: it must not have, the body is cut.
+    // Ends the body with the connection. Returns false when the body is incomplete.
     bool end();
 
     std::span<const std::string_view> pieces() const { return pieces_; }
     bool is_done() const { return is_done_; }
     bool is_sound() const { return is_sound_; } // so far
-    // More came than belongs to the body: it is never the beginning of another answer (D4).
+    // Returns whether bytes came after the body: they are never the beginning of another answer (D4).
     bool has_excess() const { return has_excess_; }
     std::uint64_t left() const { return left_; } // of a body with a length
 

@@ -17,15 +17,15 @@ enum class reading : std::uint8_t
     absent,
     present,
     malformed,
-    invalid // a token that is not good, where that is refused
+    invalid // an invalid token, if the configuration refuses those
 };
 
-// Reads the only line of a field, whatever its bytes.
+// Reads the only line of a field, with any bytes.
 reading read_line(const field_list& fields, std::string_view name, std::string_view& value);
 // Reads a credential: one line of visible ASCII.
 reading read_header(const field_list& fields, std::string_view name, std::string_view& value);
 reading read_cookie(const field_list& fields, std::string_view name, std::string_view& value);
-// `value` views the query or `scratch`.
+// Reads a parameter of the query. `value` views the query or `scratch`.
 reading read_query(std::string_view query, std::string_view name, byte_buffer& scratch, std::string_view& value);
 // Reads a parameter of the route's path, in its canonical spelling.
 reading read_path_parameter(const route_match& match, std::string_view name, std::string_view& value);

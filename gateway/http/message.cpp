@@ -54,7 +54,7 @@ void message::check_framing(std::uint64_t body_limit)
         return;
     const bool reads_on = framing_.body.kind != body_kind::none || framing_.connection.upgrade;
     if (reads_on && in.capacity() < body_.at + read_size) {
-        // The window of a body or a tunnel lies behind the head: make room for it before anything views the head.
+        // The window of a body or a tunnel follows the head: reserve it before there are views of the head.
         in.reserve(body_.at + read_size);
         parser_.moved_to(in.data());
         frame_request(head(), body_limit, framing_);
@@ -116,7 +116,7 @@ bool message::may_drop_body(std::uint64_t most) const
     if (body_.is_done)
         return true;
     // A client that waits for 100 and gets an answer instead may send the body or leave it out: where its next request
-    // would begin is not known (C4).
+    // begins is unknown (C4).
     if (framing_.expects_continue && !has_continued && in.size() == body_.at)
         return false;
     return framing_.body.kind != body_kind::length || body_.left <= most;

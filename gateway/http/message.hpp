@@ -30,15 +30,15 @@ public:
 
     // Begins with the first bytes of a connection that was idle.
     void start(std::string_view first, const head_limits& limits);
-    // Forgets the request, keeps what the client has sent behind it.
+    // Discards the request, keeps the bytes that the client has sent after it.
     void next();
-    // The same, and forgets all bytes.
+    // Discards the request and all bytes.
     void clear();
 
     // ---- the head
-    // False: more bytes are needed. True: it is complete, or refused: `error`.
+    // Returns false when more bytes are needed; true when the head is complete, or refused with an error.
     bool parse_head(std::uint64_t body_limit);
-    // The time for it is over.
+    // Refuses the head because its timeout is over.
     void refuse_late_head();
     bool has_begun() const { return parser_.started(); }
     const request_head& head() const { return parser_.head(); }
@@ -48,21 +48,21 @@ public:
 
     // ---- the body
     bool is_read() const { return body_.is_done; }
-    // Takes what has arrived and was not taken yet; no data and not done: nothing.
+    // Takes the bytes that have arrived and were not taken yet; there may be none.
     body_piece take_body(std::uint64_t body_limit);
-    // Takes whatever has arrived behind the head.
+    // Takes all bytes that have arrived after the head.
     std::string_view take_raw();
-    // Makes room for the next bytes at the beginning of the window, which is used up. Nothing that views the head
-    // moves.
+    // Makes room for the next bytes at the beginning of the window, whose bytes were all taken. Views of the head stay
+    // valid.
     void rewind_window();
     bool awaits_continue() const { return framing_.expects_continue && !body_.is_done && in.size() <= body_.at; }
-    // Whether the rest of a body that is not wanted may be read and dropped; else the connection must be closed.
+    // Returns whether the rest of an unused body may be read and dropped; else the connection must be closed.
     bool may_drop_body(std::uint64_t most) const;
     bool has_unread() const { return in.size() > body_.taken; }
     std::uint64_t body_bytes() const { return body_.seen; }
 
     // ---- the answer
-    // Decides how the answer is framed, and whether the connection stays open behind it.
+    // Decides how the answer is framed, and whether the connection stays open after it.
     void begin_answer(const answer_head& head, bool may_stay_open);
     // Appends the pieces to `out` as they are framed. A single one that needs no framing is returned instead.
     std::string_view append_body(std::span<const std::string_view> pieces, bool end);
@@ -71,7 +71,7 @@ public:
     byte_buffer out;
     std::chrono::steady_clock::duration body_wait{}; // for the client to send the body
     bool has_continued = false;                      // 100 Continue was sent
-    bool is_reading_stopped = false;                 // what waits for the body must not go on
+    bool is_reading_stopped = false;                 // coroutines that wait for the body must end
     bool is_answered = false;                        // the whole answer was sent
     bool stays_open = false;                         // the connection may carry another request
 
