@@ -9,11 +9,17 @@
 namespace headgate {
 
 template <class Stream>
-auto client_stream<Stream>::write_some(std::string_view first, std::string_view second, bool is_last)
+std::size_t client_stream<Stream>::read_now(char* at, std::size_t most)
 {
-    const std::array buffers{asio::const_buffer(first.data(), first.size()),
-                             asio::const_buffer(second.data(), second.size())};
-    if constexpr (std::is_same_v<Stream, stream_socket>)
+    error_code ignored;
+    return stream_.read_some(asio::buffer(at, most), ignored);
+}
+
+template <class Stream>
+template <class Buffers>
+auto client_stream<Stream>::write_some(const Buffers& buffers, bool is_last)
+{
+    if constexpr (may_splice)
         return stream_.async_send(buffers, is_last ? MSG_MORE : 0, as_result);
     else
         return stream_.async_write_some(buffers, as_result);
@@ -23,21 +29,28 @@ template <class Stream>
 task<std::size_t> client_stream<Stream>::send(std::string_view first, std::string_view second, bool is_last,
                                               deadline_list& within)
 {
-    auto left = first.size() + second.size();
-    while (left > 0) {
+    while (!first.empty() && !second.empty()) {
+        const std::array both{asio::buffer(first), asio::buffer(second)};
         writing_.arm(within);
-        const auto [error, bytes] = co_await write_some(first, second, is_last);
+        const auto [error, bytes] = co_await write_some(both, is_last);
         writing_.disarm();
         if (error)
-            co_return left;
+            co_return first.size() + second.size();
         const auto of_first = std::min(bytes, first.size());
         first.remove_prefix(of_first);
         second.remove_prefix(bytes - of_first);
-        left -= bytes;
+    }
+    for (auto rest = first.empty() ? second : first; !rest.empty();) {
+        writing_.arm(within);
+        const auto [error, bytes] = co_await write_some(asio::buffer(rest), is_last);
+        writing_.disarm();
+        if (error)
+            co_return rest.size();
+        rest.remove_prefix(bytes);
     }
     if (is_last)
         finish_sending();
-    co_return left;
+    co_return 0;
 }
 
 template <class Stream>

@@ -24,7 +24,10 @@ class client_stream
 public:
     client_stream(event_loop& in, Stream stream)
         : loop_(in), stream_(std::move(stream)), reading_(in, socket()), writing_(in, socket())
-    {}
+    {
+        error_code ignored;
+        socket().non_blocking(true, ignored); // for read_now
+    }
 
     bool is_open() const { return socket().is_open(); }
 
@@ -35,6 +38,8 @@ public:
                                        asio::bind_executor(loop_.clients(), as_result));
     }
     auto read(char* at, std::size_t most) { return stream_.async_read_some(asio::buffer(at, most), as_result); }
+    // Reads what has arrived; 0: nothing, or the end, which the next read meets.
+    std::size_t read_now(char* at, std::size_t most);
     // The deadline of reads, which the session arms for whatever it waits for.
     socket_deadline& reading() { return reading_; }
 
@@ -57,7 +62,8 @@ public:
 private:
     auto& socket() { return stream_.lowest_layer(); }
     auto& socket() const { return const_cast<client_stream*>(this)->stream_.lowest_layer(); }
-    auto write_some(std::string_view first, std::string_view second, bool is_last);
+    template <class Buffers>
+    auto write_some(const Buffers& buffers, bool is_last);
 
     event_loop& loop_;
     Stream stream_;

@@ -91,31 +91,9 @@ task<http_error> pass_interim_head(request& r)
     co_return r.upstream.interim_heads > most_interim ? http_error::upstream_too_many_interim : http_error::none;
 }
 
-// Reads the final head: nearly always all of it comes in one read.
-task<http_error> read_answer_head(request& r, upstream_connection& link, bool is_websocket)
-{
-    r.memory->answer_parser.reset();
-    for (;;) {
-        const auto head = parse_answer_head(r);
-        if (!head) {
-            const auto error = co_await link.read(r.upstream.answer.bytes(), r.upstream.pool->first_byte_timeout());
-            if (error)
-                co_return read_failed(link, error);
-            continue;
-        }
-        if (*head != http_error::none || !r.memory->answer_framing.interim)
-            co_return *head;
-        if (r.answer().status == 101)
-            co_return is_websocket&& accepts_handshake(r) ? http_error::none : http_error::upstream_unasked_upgrade;
-        const auto error = co_await pass_interim_head(r);
-        if (error != http_error::none)
-            co_return error;
-    }
-}
-
 // ---- one attempt
 
-// Sends the request over the connection and reads the answer's head.
+// Sends the request over the connection and reads the answer's final head: nearly always all of it comes in one read.
 task<http_error> exchange_heads(request& r, upstream_connection& link, outgoing& what, body_upload& upload)
 {
     auto& head = r.memory->upstream_head;
@@ -127,20 +105,24 @@ task<http_error> exchange_heads(request& r, upstream_connection& link, outgoing&
     r.record.sent = std::chrono::steady_clock::now();
     if (!what.is_all_in_hand)
         upload.begin(link);
-    client_watch watch(r.client, link);
-    const auto error = co_await read_answer_head(r, link, what.is_websocket);
-    co_return watch.client_is_gone() ? http_error::client_gone : error;
-}
-
-task<> relay(request& r, upstream_connection& link, body_upload& upload, bool is_websocket)
-{
-    note_answer(r);
-    if (is_websocket && r.answer().status == 101) {
-        co_await relay_tunnel(r, link);
-        co_return;
+    const client_watch watch(r.client, link);
+    r.memory->answer_parser.reset();
+    std::optional<http_error> found;
+    while (!found) {
+        const auto failed = co_await link.read(r.upstream.answer.bytes(), r.upstream.pool->first_byte_timeout());
+        found = failed ? read_failed(link, failed) : parse_answer_head(r);
+        while (found == http_error::none && r.memory->answer_framing.interim) {
+            if (r.answer().status == 101) {
+                const bool is_wanted = what.is_websocket && accepts_handshake(r);
+                found = is_wanted ? http_error::none : http_error::upstream_unasked_upgrade;
+                break;
+            }
+            found = co_await pass_interim_head(r);
+            if (found == http_error::none)
+                found = parse_answer_head(r); // there may be another one behind it
+        }
     }
-    answer_relay relaying(r, link, upload);
-    co_await relaying.run();
+    co_return watch.client_is_gone() ? http_error::client_gone : *found;
 }
 
 // Whether the upstream failed in a way that the request can be sent again without doing anything twice (C10).
@@ -152,10 +134,11 @@ bool may_try_again(request& r, http_error error, const http::failed_attempt& fai
     return error != http_error::upstream_timeout && error != http_error::upstream_busy && http::may_retry(failure);
 }
 
-// Makes one attempt, and relays the answer when there is one. Returns why the client has no answer, and whether another
+// Makes one attempt. Returns the connection whose answer's head has been read, or why there is none and whether another
 // attempt is worth it.
 struct attempt_result
 {
+    upstream_connection* link = nullptr;
     http_error error = http_error::none;
     bool may_try_again = false;
 };
@@ -166,38 +149,40 @@ task<attempt_result> attempt(request& r, outgoing& what, body_upload& upload)
     auto got = pool.take_idle(what.avoid);
     if (got.waits)
         got = co_await pool.take(r.client, what.avoid, got.place);
-    attempt_result result{.error = got.error};
+    attempt_result result{.link = got.connection, .error = got.error};
     r.upstream.interim_heads = 0;
     r.upstream.answer.start();
     // Where nothing was sent, all of the body is still in hand or on its way.
-    failure.body_replayable = what.is_all_in_hand || !got.connection;
-    failure.connected = got.connection != nullptr;
+    failure.body_replayable = what.is_all_in_hand || !result.link;
+    failure.connected = result.link != nullptr;
     failure.reused_connection = got.is_reused;
-    if (got.connection) {
-        auto& link = *got.connection;
-        what.avoid = link.server();
-        r.record.server = pool.server_name(link.server());
-        build_upstream_head(r, link.server(), what.is_websocket);
+    if (result.link) {
+        what.avoid = result.link->server();
+        r.record.server = pool.server_name(what.avoid);
+        build_upstream_head(r, what.avoid, what.is_websocket);
         failure.request_bytes_sent = r.memory->upstream_head.size() + what.first_body.size();
-        result.error = co_await exchange_heads(r, link, what, upload);
-        if (result.error == http_error::none) {
-            co_await relay(r, link, upload, what.is_websocket);
+        result.error = co_await exchange_heads(r, *result.link, what, upload);
+        if (result.error == http_error::none)
             co_return result;
-        }
         // An interim answer is one too.
         failure.response_bytes_received = r.upstream.interim_heads + r.upstream.answer.bytes().size();
-        const auto client_error = co_await upload.end(link);
+        const auto client_error = co_await upload.end(*result.link);
         if (client_error != http_error::none)
             result.error = client_error;
-        pool.discard(link);
+        pool.discard(*result.link);
     }
     result.may_try_again = may_try_again(r, result.error, failure);
     co_return result;
 }
 
-// Sends the request, on a second connection when the first one failed harmlessly.
+// Sends the request, on a second connection when the first one failed harmlessly, and relays the answer.
 task<> ask_upstream(request& r, bool is_websocket)
 {
+    bool is_here = true;
+    if (r.client.awaits_continue())
+        is_here = co_await r.client.send_continue();
+    if (!is_here)
+        co_return;
     outgoing what{.is_websocket = is_websocket};
     body_upload upload(r);
     attempt_result last;
@@ -206,36 +191,36 @@ task<> ask_upstream(request& r, bool is_websocket)
     last.may_try_again = last.error == http_error::none;
     while (last.may_try_again)
         last = co_await attempt(r, what, upload);
-    if (last.error == http_error::client_gone)
+    if (last.error == http_error::client_gone) {
         r.record.error = http_error::client_gone;
-    else if (last.error != http_error::none)
+    } else if (last.error != http_error::none) {
         co_await respond_error(r, last.error);
-}
-
-task<> forward_to_upstream(request& r)
-{
-    auto upgrade = http::upgrade_kind::none;
-    auto error = http_error::loop_detected;
-    if (!http::passed_through(r.head().fields, r.config().via))
-        error = http::read_upgrade(r.head(), r.client.framing(), upgrade);
-    if (error != http_error::none) {
-        co_await respond_error(r, error);
-        co_return;
+    } else {
+        note_answer(r);
+        answer_relay relay(r, *last.link, upload);
+        if (r.answer().status == 101)
+            co_await relay_tunnel(r, *last.link);
+        else
+            co_await relay.run();
     }
-    if (r.client.framing().max_forwards == std::uint64_t{0}) {
-        co_await respond_empty(r);
-        co_return;
-    }
-    r.upstream.pool = r.worker.upstream_of(r);
-    bool is_here = true;
-    if (r.client.awaits_continue())
-        is_here = co_await r.client.send_continue();
-    if (is_here)
-        co_await ask_upstream(r, upgrade == http::upgrade_kind::websocket);
 }
 
 } // namespace
 
-task<> forward(request& r) { return r.received.route->upstream->echo ? respond_echo(r) : forward_to_upstream(r); }
+task<> forward(request& r)
+{
+    if (r.received.route->upstream->echo)
+        return respond_echo(r);
+    auto upgrade = http::upgrade_kind::none;
+    auto error = http_error::loop_detected;
+    if (!http::passed_through(r.head().fields, r.config().via))
+        error = http::read_upgrade(r.head(), r.client.framing(), upgrade);
+    if (error != http_error::none)
+        return respond_error(r, error);
+    if (r.client.framing().max_forwards == std::uint64_t{0})
+        return respond_empty(r);
+    r.upstream.pool = r.worker.upstream_of(r);
+    return ask_upstream(r, upgrade == http::upgrade_kind::websocket);
+}
 
 } // namespace headgate

@@ -48,6 +48,8 @@ task<> http1_session<Stream>::serve([[maybe_unused]] std::unique_ptr<http1_sessi
             if (error || is_leaving_)
                 break;
             begin_message({first_.data(), bytes});
+            if (bytes == first_.size())
+                read_what_is_there();
         }
         bool has_head = parse_head();
         if (!has_head)
@@ -82,6 +84,15 @@ void http1_session<Stream>::begin_message(std::string_view first)
     message_->start(first, {limits.request_line.bytes, limits.head.bytes, limits.fields});
     head_ = &message_->head();
     framing_ = &message_->framing();
+}
+
+// The first bytes have filled their small buffer: the rest of the request has come too, most likely.
+template <class Stream>
+void http1_session<Stream>::read_what_is_there()
+{
+    constexpr auto most = http::message::read_size;
+    auto& in = message_->in;
+    in.commit(stream_.read_now(in.prepare(most), most));
 }
 
 template <class Stream>
@@ -184,8 +195,8 @@ task<bool> http1_session<Stream>::send_continue()
     constexpr std::string_view line = "HTTP/1.1 100 Continue\r\n\r\n";
     message_->has_continued = true;
     transferred_.heads_out += line.size();
-    const bool is_sent = co_await send(line, {}, false);
-    co_return is_sent;
+    const auto unsent = co_await stream_.send(line, {}, false, listener_.write_timeout());
+    co_return count_sent(line.size(), unsent);
 }
 
 template <class Stream>
@@ -235,8 +246,8 @@ task<bool> http1_session<Stream>::send_interim(const http::answer_head& head)
     out.clear();
     http::append_http1_head(out, head, {}, {});
     transferred_.heads_out += out.size();
-    const bool is_sent = co_await send(out.view(), {}, false);
-    co_return is_sent;
+    const auto unsent = co_await stream_.send(out.view(), {}, false, listener_.write_timeout());
+    co_return count_sent(out.size(), unsent);
 }
 
 template <class Stream>
@@ -248,7 +259,8 @@ task<bool> http1_session<Stream>::send_head(const http::answer_head& head, body_
     transferred_.heads_out += m.out.size();
     auto plain = m.append_body(first, end);
     http::join_small(m.out, plain);
-    const bool is_sent = co_await send(m.out.view(), plain, end && !m.stays_open);
+    const auto unsent = co_await stream_.send(m.out.view(), plain, end && !m.stays_open, listener_.write_timeout());
+    const bool is_sent = count_sent(m.out.size() + plain.size(), unsent);
     m.is_answered = is_sent && end;
     // The answer does not wait for the body that it refuses (L5); the next request does.
     if (m.is_answered && m.stays_open && head.drops_request_body && !m.is_read())
@@ -262,28 +274,27 @@ task<bool> http1_session<Stream>::send_body(body_pieces pieces, bool end)
     auto& m = *message_;
     m.out.clear();
     const auto plain = m.append_body(pieces, end);
-    const bool is_sent = co_await send(m.out.view(), plain, end && !m.stays_open);
+    const auto unsent = co_await stream_.send(m.out.view(), plain, end && !m.stays_open, listener_.write_timeout());
+    const bool is_sent = count_sent(m.out.size() + plain.size(), unsent);
     m.is_answered = is_sent && end;
     co_return is_sent;
 }
 
+// Counts what was sent. False: the client is gone.
 template <class Stream>
-task<bool> http1_session<Stream>::send(std::string_view first, std::string_view second, bool is_last)
+bool http1_session<Stream>::count_sent(std::size_t bytes, std::size_t unsent)
 {
-    transferred_.out += first.size() + second.size();
-    const auto unsent = co_await stream_.send(first, second, is_last, listener_.write_timeout());
-    transferred_.out -= unsent;
-    co_return unsent == 0;
+    transferred_.out += bytes - unsent;
+    return unsent == 0;
 }
 
 template <class Stream>
 task<bool> http1_session<Stream>::send_pipe(kernel_pipe& from, bool end)
 {
-    transferred_.out += from.held();
+    const auto size = from.held();
     const auto unsent = co_await stream_.send(from, listener_.write_timeout());
-    transferred_.out -= unsent;
     message_->is_answered = end && unsent == 0;
-    co_return unsent == 0;
+    co_return count_sent(size, unsent);
 }
 
 // ---- the connection

@@ -51,9 +51,10 @@ public:
 
 private:
     // A client that has said nothing costs its session, its coroutine and these bytes.
-    static constexpr std::size_t first_read = 1024;
+    static constexpr std::size_t first_read = 1280;
 
     void begin_message(std::string_view first);
+    void read_what_is_there();
     void fall_idle();
     bool parse_head();
     task<bool> read_rest_of_head();
@@ -61,7 +62,7 @@ private:
     task<bool> drop_body();
     task<> linger();
 
-    task<bool> send(std::string_view first, std::string_view second, bool is_last);
+    bool count_sent(std::size_t bytes, std::size_t unsent);
     void on_deadline() override; // of watch()
 
     worker& worker_;

@@ -1,4 +1,5 @@
-// The limit step: asks every chain of the route, in order. A refusal by a later chain gives back what earlier ones took.
+// The limit step: asks every chain of the route, in order. A refusal by a later chain gives back what earlier ones
+// took.
 #pragma once
 
 #include "gateway/http/errors.hpp"

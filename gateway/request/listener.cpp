@@ -96,8 +96,8 @@ task<> listener::accept_clients()
     while (acceptor_.is_open()) {
         asio::ip::tcp::endpoint peer;
         asio::basic_stream_socket<asio::ip::tcp, executor> client(worker_.loop().context());
-        const auto [error] = co_await acceptor_.async_accept(
-            client, peer, asio::bind_executor(worker_.loop().clients(), as_result));
+        const auto [error] =
+            co_await acceptor_.async_accept(client, peer, asio::bind_executor(worker_.loop().clients(), as_result));
         if (!error && acceptor_.is_open())
             admit(stream_socket(std::move(client)), peer);
         if (!is_out_of_descriptors(error))

@@ -47,8 +47,8 @@ void append_fields_of(request& r, http_error error, http::byte_buffer& text)
         text.append("WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
 }
 
-// Returns what Retry-After says, or nothing when no wait helps. The jitter only ever adds: a client that waits this long
-// passes.
+// Returns what Retry-After says, or nothing when no wait helps. The jitter only ever adds: a client that waits this
+// long passes.
 std::optional<std::uint64_t> seconds_to_wait(const request& r)
 {
     const auto& outcome = r.limits.outcome;
@@ -89,7 +89,7 @@ task<> respond_error(request& r, http_error error)
     r.memory->own_body.clear();
     http::append_error_body(r.memory->own_body, error, r.received.id);
     r.record.error = error;
-    co_await send_own_answer(r, about.status, about.closes);
+    return send_own_answer(r, about.status, about.closes);
 }
 
 task<> respond_refusal(request& r)
@@ -107,7 +107,7 @@ task<> respond_refusal(request& r)
     text.append(r.memory->limit_fields.view());
     r.memory->own_body.clear();
     append_refusal_body(r.memory->own_body, answers, outcome, status, wait);
-    co_await send_own_answer(r, status);
+    return send_own_answer(r, status);
 }
 
 task<> respond_empty(request& r)
@@ -116,7 +116,7 @@ task<> respond_empty(request& r)
     r.memory->answer_fields.place_framing();
     text.append(r.memory->limit_fields.view());
     r.memory->own_body.clear();
-    co_await send_own_answer(r, 200);
+    return send_own_answer(r, 200);
 }
 
 void write_limit_fields(request& r, limiter::time_point now)

@@ -1,5 +1,5 @@
-// The request's body on its way to the upstream: what came with the head, and the rest while the answer is awaited, with
-// one window of memory and as fast as the slower side takes it.
+// The request's body on its way to the upstream: what came with the head, and the rest while the answer is awaited,
+// with one window of memory and as fast as the slower side takes it.
 #pragma once
 
 #include "gateway/http/errors.hpp"
@@ -28,7 +28,8 @@ public:
     bool has_failed() const { return has_failed_; }
     // What the client did wrong, if anything.
     http::http_error client_error() const { return client_error_; }
-    // Stops it if it still runs. Must be awaited before the request ends. Returns what the client did wrong, if anything.
+    // Stops it if it still runs. Must be awaited before the request ends. Returns what the client did wrong, if
+    // anything.
     task<http::http_error> end(upstream_connection& to);
 
 private:

@@ -29,19 +29,26 @@ task<error_code> upstream_connection::connect(asio::ip::tcp::endpoint to, deadli
 
 task<bool> upstream_connection::send(std::string_view first, std::string_view second, deadline_list& within)
 {
-    while (!first.empty() || !second.empty()) {
-        if (is_cancelled_)
-            co_return false;
-        const std::array buffers{asio::const_buffer(first.data(), first.size()),
-                                 asio::const_buffer(second.data(), second.size())};
+    while (!first.empty() && !second.empty() && !is_cancelled_) {
+        const std::array both{asio::buffer(first), asio::buffer(second)};
         writing_.arm(within);
-        const auto [error, bytes] = co_await socket_.async_write_some(buffers, as_result);
+        const auto [error, bytes] = co_await socket_.async_write_some(both, as_result);
         writing_.disarm();
         if (error)
             co_return false;
         const auto of_first = std::min(bytes, first.size());
         first.remove_prefix(of_first);
         second.remove_prefix(bytes - of_first);
+    }
+    for (auto rest = first.empty() ? second : first; !rest.empty();) {
+        if (is_cancelled_)
+            co_return false;
+        writing_.arm(within);
+        const auto [error, bytes] = co_await socket_.async_write_some(asio::buffer(rest), as_result);
+        writing_.disarm();
+        if (error)
+            co_return false;
+        rest.remove_prefix(bytes);
     }
     co_return true;
 }
