@@ -120,7 +120,10 @@ boost::local_shared_ptr<upstream> worker::connections_to(const compiled_upstream
         if (known && known->name() == wanted.name && known->config() == *wanted.config)
             return known;
     }
-    return boost::make_local_shared<upstream>(*this, wanted.name, *wanted.config);
+    auto made = boost::make_local_shared<upstream>(*this, wanted.name, *wanted.config);
+    if (is_stopping_)
+        made->stop();
+    return made;
 }
 
 std::shared_ptr<shared_store> worker::store_of(const request& r, const compiled_chain& chain) const
@@ -182,7 +185,7 @@ task<> worker::tick()
         co_await ticker_.async_wait(as_result);
         if (is_stopping_)
             break;
-        const auto now = loop_.turn_began();
+        const auto now = std::chrono::steady_clock::now();
         deadlines_.sweep(now);
         show_upstreams();
         show_stores();
@@ -276,6 +279,10 @@ void worker::cut_all()
     for (auto& r : requests_) {
         if (r.upstream.pool)
             r.upstream.pool->stop();
+    }
+    for (auto& known : upstreams_) { // requests may still get as far as that
+        if (known)
+            known->stop();
     }
     for (auto& store : shared_stores_)
         store->stop();

@@ -24,6 +24,7 @@ void message::next()
     error_ = http_error::none;
     body_ = {};
     body_wait = {};
+    bytes_in_a_row = 0;
     has_continued = is_reading_stopped = is_answered = stays_open = false;
 }
 

@@ -72,6 +72,7 @@ public:
     std::chrono::steady_clock::duration body_wait{}; // for the client to send the body
     bool has_continued = false;                      // 100 Continue was sent
     bool is_reading_stopped = false;                 // coroutines that wait for the body must end
+    std::size_t bytes_in_a_row = 0;                  // of the body, since other clients had their turn
     bool is_answered = false;                        // the whole answer was sent
     bool stays_open = false;                         // the connection may carry another request
 

@@ -75,8 +75,9 @@ public:
     virtual task<bool> send_continue() = 0;
     // Bytes behind the head, whatever they are: for a tunnel, after send_head(101).
     virtual task<body_piece> read_raw() = 0;
-    // Ends a wait for the body in another coroutine. Nothing more can be read from this request in good order.
+    // Ends reads of the body by another coroutine, now and later, until they are allowed again.
     virtual void stop_reading() = 0;
+    virtual void resume_reading() = 0;
 
     // Each returns false when the client is gone, or takes nothing for too long.
     virtual task<bool> send_interim(const http::answer_head& head) = 0;

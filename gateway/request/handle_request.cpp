@@ -1,14 +1,13 @@
 #include "gateway/request/handle_request.hpp"
 
 #include "gateway/request/forward.hpp"
+#include "gateway/request/hold.hpp"
 #include "gateway/request/limit.hpp"
 #include "gateway/request/log_request.hpp"
 #include "gateway/request/request.hpp"
 #include "gateway/request/respond.hpp"
 #include "gateway/request/settle.hpp"
 #include "gateway/worker.hpp"
-
-#include <algorithm>
 
 namespace headgate {
 
@@ -59,22 +58,6 @@ void identify(request& r)
 {
     r.received.client =
         http::find_client_address(r.client.connection().peer, r.head().fields, r.config().client_address);
-}
-
-// Lets the request wait, as a shaping rule says. False when the client has left meanwhile: one that has only finished
-// sending counts as gone too, for it must not keep a place that others wait for.
-task<bool> hold(request& r, std::chrono::microseconds time)
-{
-    constexpr std::chrono::microseconds look_again{250'000};
-    steady_timer timer(r.worker.loop().context());
-    const auto end = std::chrono::steady_clock::now() + time;
-    for (auto now = end - time; now < end; now = std::chrono::steady_clock::now()) {
-        timer.expires_at(std::min(end, now + look_again));
-        co_await timer.async_wait(as_result);
-        if (r.client.look() != presence::here)
-            co_return false;
-    }
-    co_return true;
 }
 
 task<> hold_and_forward(request& r)

@@ -10,6 +10,7 @@ namespace {
 using http::http_error;
 
 constexpr unsigned pipelined_per_turn = 32;
+constexpr std::size_t most_in_a_row = 256 * 1024; // of one body, before other clients have their turn
 constexpr std::uint64_t most_dropped =
     64 * 1024; // of a body that is not wanted, before the connection is closed instead
 
@@ -45,11 +46,9 @@ task<> http1_session<Stream>::serve([[maybe_unused]] std::unique_ptr<http1_sessi
             const auto [error, bytes] = co_await stream_.read_when_idle(first_);
             stream_.reading().disarm();
             is_idle_ = false;
-            if (error || is_leaving_)
+            if (error || !stream_.is_open())
                 break;
             begin_message({first_.data(), bytes});
-            if (bytes == first_.size())
-                read_what_is_there();
         }
         bool has_head = parse_head();
         if (!has_head)
@@ -82,17 +81,11 @@ void http1_session<Stream>::begin_message(std::string_view first)
     const auto& limits = listener_.config().limits;
     message_ = worker_.http1_messages().take();
     message_->start(first, {limits.request_line.bytes, limits.head.bytes, limits.fields});
+    auto& in = message_->in;
+    if (first.size() == first_.size()) // the rest of the request has come too, most likely
+        in.commit(stream_.read_now(in.prepare(http::message::read_size), http::message::read_size));
     head_ = &message_->head();
     framing_ = &message_->framing();
-}
-
-// The first bytes have filled their small buffer: the rest of the request has come too, most likely.
-template <class Stream>
-void http1_session<Stream>::read_what_is_there()
-{
-    constexpr auto most = http::message::read_size;
-    auto& in = message_->in;
-    in.commit(stream_.read_now(in.prepare(most), most));
 }
 
 template <class Stream>
@@ -117,7 +110,7 @@ bool http1_session<Stream>::parse_head()
     return true;
 }
 
-// The time for a head counts from its first byte to its last (P6); silence before that is idleness. False: there is no
+// The time for a head counts from its first byte to its last; silence before that is idleness. False: there is no
 // request to answer.
 template <class Stream>
 task<bool> http1_session<Stream>::read_rest_of_head()
@@ -125,10 +118,11 @@ task<bool> http1_session<Stream>::read_rest_of_head()
     stream_.reading().arm(listener_.head_timeout());
     for (bool is_complete = false; !is_complete;) {
         const auto got = co_await read_into_message();
-        if (!got.error) {
+        if (!got.error)
             is_complete = parse_head();
+        // The deadline may pass while the bytes of a read are there already: then it has cancelled nothing.
+        if (is_complete || (!got.error && !stream_.reading().expired()))
             continue;
-        }
         stream_.reading().disarm();
         // An empty line and then silence is idleness too: a 408 might be taken for the next request's answer.
         if (!stream_.reading().expired() || !message_->has_begun())
@@ -173,20 +167,39 @@ task<body_piece> http1_session<Stream>::read_body()
             co_return piece;
         m.rewind_window();
         stream_.reading().arm(listener_.body_timeout());
-        const auto got = co_await read_into_message();
+        const auto got = co_await read_body_bytes();
         stream_.reading().disarm();
         // Each piece must come in time, and all of them together.
         m.body_wait += std::chrono::steady_clock::now() - stream_.reading().armed_at();
         const auto& allowed = listener_.config().timeouts;
         if (stream_.reading().expired())
             piece.error = http_error::body_timeout;
-        else if (got.error || m.is_reading_stopped)
+        else if (got.error)
             piece.error = http_error::client_gone;
         else if (http::is_too_slow(m.body_wait, m.body_bytes() + got.bytes, allowed.body, allowed.body_rate.bytes))
             piece.error = http_error::body_timeout;
         if (piece.error != http_error::none)
             co_return piece;
     }
+}
+
+// Reads into the window, unless reading was stopped: a cancellation is lost when nothing is pending. Where a client
+// sends as fast as it is read, others have their turn in between.
+template <class Stream>
+task<io_result> http1_session<Stream>::read_body_bytes()
+{
+    auto& m = *message_;
+    io_result got{asio::error::operation_aborted, 0};
+    if (m.bytes_in_a_row >= most_in_a_row) {
+        m.bytes_in_a_row = 0;
+        co_await worker_.loop().let_clients_go_first();
+    }
+    if (!m.is_reading_stopped)
+        got = co_await read_into_message();
+    m.bytes_in_a_row += got.bytes;
+    if (m.is_reading_stopped)
+        got.error = asio::error::operation_aborted;
+    co_return got;
 }
 
 template <class Stream>
@@ -205,8 +218,8 @@ task<body_piece> http1_session<Stream>::read_raw()
     body_piece piece{.data = message_->take_raw()}; // the client may have sent something right behind its head
     if (piece.data.empty()) {
         message_->rewind_window();
-        const auto got = co_await read_into_message();
-        if (got.error || message_->is_reading_stopped)
+        const auto got = co_await read_body_bytes();
+        if (got.error)
             piece.error = http_error::client_gone;
         else
             piece.data = message_->take_raw();

@@ -40,6 +40,7 @@ public:
     task<bool> send_continue() override;
     task<body_piece> read_raw() override;
     void stop_reading() override;
+    void resume_reading() override { message_->is_reading_stopped = false; }
     task<bool> send_interim(const http::answer_head& head) override;
     task<bool> send_head(const http::answer_head& head, body_pieces first, bool end) override;
     task<bool> send_body(body_pieces pieces, bool end) override;
@@ -54,11 +55,11 @@ private:
     static constexpr std::size_t first_read = 1280;
 
     void begin_message(std::string_view first);
-    void read_what_is_there();
     void fall_idle();
     bool parse_head();
     task<bool> read_rest_of_head();
     task<io_result> read_into_message();
+    task<io_result> read_body_bytes();
     task<bool> drop_body();
     task<> linger();
 

@@ -96,7 +96,7 @@ task<> respond_refusal(request& r)
 {
     const auto& answers = *r.received.route->answers;
     const auto& outcome = r.limits.outcome;
-    // A client that is refused by counters that others share has not used up a quota of its own (behaviours §5).
+    // A client that is refused by counters that others share has not used up a quota of its own.
     const auto status = outcome.degraded ? 503U : static_cast<unsigned>(answers.config->status);
     const auto wait = seconds_to_wait(r);
     auto& text = begin_fields(r);

@@ -83,6 +83,7 @@ task<> relay_tunnel(request& r, upstream_connection& link)
             break;
         const auto bytes = window.bytes().view();
         is_open = co_await r.client.send_body({&bytes, 1}, false);
+        co_await r.worker.loop().let_clients_go_first(); // both sides may be as fast as this worker
     }
     co_await up.end();
     r.upstream.pool->discard(link);

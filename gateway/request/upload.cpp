@@ -96,6 +96,7 @@ task<http_error> body_upload::end(upstream_connection& to)
     }
     while (is_running_)
         co_await ended_.wait();
+    r_.client.resume_reading(); // what is left of the body may still be dropped
     co_return client_error_;
 }
 
