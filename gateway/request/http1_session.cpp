@@ -166,11 +166,12 @@ task<body_piece> http1_session<Stream>::read_body()
         if (piece.done || piece.error != http_error::none || !piece.data.empty())
             co_return piece;
         m.rewind_window();
+        const auto began = std::chrono::steady_clock::now();
         stream_.reading().arm(listener_.body_timeout());
         const auto got = co_await read_body_bytes();
         stream_.reading().disarm();
         // Each piece must come in time, and all of them together.
-        m.body_wait += std::chrono::steady_clock::now() - stream_.reading().armed_at();
+        m.body_wait += std::chrono::steady_clock::now() - began;
         const auto& allowed = listener_.config().timeouts;
         if (stream_.reading().expired())
             piece.error = http_error::body_timeout;

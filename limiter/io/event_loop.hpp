@@ -83,6 +83,9 @@ public:
         return *turn_began_;
     }
 
+    // A turn lasts as long as something is ready: the worker's tick keeps its time from growing old.
+    void renew_turn_time() { turn_began_.reset(); }
+
     // Calls `what` once at the end of this turn, also if this is called several times.
     void at_turn_end(turn_end& what);
     void forget(turn_end& gone);
