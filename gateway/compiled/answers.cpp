@@ -1,6 +1,5 @@
 #include "gateway/compiled/answers.hpp"
 
-#include "gateway/http/errors.hpp"
 #include "gateway/http/text.hpp"
 
 namespace headgate {
@@ -36,8 +35,6 @@ compiled_answers::compiled_answers(const config::answers_config& from) : config(
         content_type = content_type_of(from);
         body.emplace(from.body_template, content_type);
     }
-    const auto status = static_cast<unsigned>(from.status);
-    refusal_line = "HTTP/1.1 " + std::to_string(status) + " " + std::string(http::reason_phrase(status)) + "\r\n";
     refusal_fields = "Content-Type: " + content_type + "\r\n";
     if (!has_field(from.headers, "Cache-Control")) // a refusal must not be cached, unless the operator configured it
         refusal_fields += "Cache-Control: no-store\r\n";

@@ -17,7 +17,6 @@ struct compiled_answers
 
     const config::answers_config* config;
     std::optional<body_template> body; // none: problem+json
-    std::string refusal_line;          // the status line
     std::string refusal_fields;        // whole lines: Content-Type, Cache-Control, the operator's own
     http::address_set explain_networks;
 };

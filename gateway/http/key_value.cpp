@@ -28,7 +28,7 @@ reading if_valid(std::string_view value)
     return is_valid ? reading::present : reading::malformed;
 }
 
-reading read_parameter(parameter_state state, std::string_view value)
+reading to_reading(parameter_state state)
 {
     switch (state) {
     case parameter_state::absent:
@@ -38,22 +38,20 @@ reading read_parameter(parameter_state state, std::string_view value)
     case parameter_state::found:
         break;
     }
-    return if_valid(value);
+    return reading::present;
+}
+
+reading read_parameter(parameter_state state, std::string_view value)
+{
+    const auto found = to_reading(state);
+    return found == reading::present ? if_valid(value) : found;
 }
 
 } // namespace
 
 reading read_line(const field_list& fields, std::string_view name, std::string_view& value)
 {
-    switch (find_only_line(fields, name, value)) {
-    case parameter_state::absent:
-        return reading::absent;
-    case parameter_state::repeated:
-        return reading::malformed;
-    case parameter_state::found:
-        break;
-    }
-    return reading::present;
+    return to_reading(find_only_line(fields, name, value));
 }
 
 reading read_header(const field_list& fields, std::string_view name, std::string_view& value)
