@@ -1,7 +1,5 @@
 #include "gateway/request/client_stream.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <poll.h>
 #include <sys/socket.h>
@@ -16,44 +14,6 @@ std::size_t client_stream<Stream>::read_now(char* at, std::size_t most)
 }
 
 template <class Stream>
-template <class Buffers>
-auto client_stream<Stream>::write_some(const Buffers& buffers, bool is_last)
-{
-    if constexpr (may_splice)
-        return stream_.async_send(buffers, is_last ? MSG_MORE : 0, as_result);
-    else
-        return stream_.async_write_some(buffers, as_result);
-}
-
-template <class Stream>
-task<std::size_t> client_stream<Stream>::send(std::string_view first, std::string_view second, bool is_last,
-                                              deadline_list& within)
-{
-    while (!first.empty() && !second.empty()) {
-        const std::array both{asio::buffer(first), asio::buffer(second)};
-        writing_.arm(within);
-        const auto [error, bytes] = co_await write_some(both, is_last);
-        writing_.disarm();
-        if (error)
-            co_return first.size() + second.size();
-        const auto of_first = std::min(bytes, first.size());
-        first.remove_prefix(of_first);
-        second.remove_prefix(bytes - of_first);
-    }
-    for (auto rest = first.empty() ? second : first; !rest.empty();) {
-        writing_.arm(within);
-        const auto [error, bytes] = co_await write_some(asio::buffer(rest), is_last);
-        writing_.disarm();
-        if (error)
-            co_return rest.size();
-        rest.remove_prefix(bytes);
-    }
-    if (is_last)
-        finish_sending();
-    co_return 0;
-}
-
-template <class Stream>
 task<std::size_t> client_stream<Stream>::send(kernel_pipe& from, deadline_list& within)
 {
     while (from.held() > 0 && is_open()) {
@@ -62,9 +22,9 @@ task<std::size_t> client_stream<Stream>::send(kernel_pipe& from, deadline_list& 
             continue;
         if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
             break;
-        writing_.arm(within);
+        writer_.deadline().arm(within);
         const auto [error] = co_await socket().async_wait(asio::socket_base::wait_write, as_result);
-        writing_.disarm();
+        writer_.deadline().disarm();
         if (error)
             break;
     }

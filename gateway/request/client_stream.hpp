@@ -7,6 +7,7 @@
 #include "limiter/io/deadline.hpp"
 #include "limiter/io/event_loop.hpp"
 #include "limiter/io/socket_deadline.hpp"
+#include "limiter/io/stream_writer.hpp"
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
@@ -23,7 +24,7 @@ class client_stream
 {
 public:
     client_stream(event_loop& in, Stream stream)
-        : loop_(in), stream_(std::move(stream)), reading_(in, socket()), writing_(in, socket())
+        : loop_(in), stream_(std::move(stream)), reading_(in, socket()), writer_(in, stream_)
     {
         error_code ignored;
         socket().non_blocking(true, ignored); // for read_now
@@ -43,11 +44,15 @@ public:
     // The deadline of reads, which the session arms for whatever it waits for.
     socket_deadline& reading() { return reading_; }
 
-    // Each returns how many bytes could not be sent, because the client is gone or takes nothing for too long: the
-    // deadline is for each wait for room. The last bytes of a connection (`is_last`) leave together with its end, in
-    // one segment where they fit.
-    task<std::size_t> send(std::string_view first, std::string_view second, bool is_last, deadline_list& within);
+    // const io_result sent = co_await stream.send(...): fewer bytes than given, when the client is gone or takes
+    // nothing for too long; `within` bounds each wait for room. `is_last`: these bytes leave together with the end of
+    // the connection, which follows at once, in one segment where they fit.
+    auto send(std::string_view first, std::string_view second, bool is_last, deadline_list& within)
+    {
+        return writer_.send(first, second, is_last, within);
+    }
     static constexpr bool may_splice = std::is_same_v<Stream, stream_socket>;
+    // Returns how many bytes are left.
     task<std::size_t> send(kernel_pipe& from, deadline_list& within);
 
     // Not by reading: requests that wait in the socket would hide the end.
@@ -62,12 +67,11 @@ public:
 private:
     auto& socket() { return stream_.lowest_layer(); }
     auto& socket() const { return const_cast<client_stream*>(this)->stream_.lowest_layer(); }
-    template <class Buffers>
-    auto write_some(const Buffers& buffers, bool is_last);
 
     event_loop& loop_;
     Stream stream_;
-    socket_deadline reading_, writing_;
+    socket_deadline reading_;
+    stream_writer<Stream> writer_;
 };
 
 } // namespace headgate

@@ -99,8 +99,8 @@ task<http_error> exchange_heads(request& r, upstream_connection& link, outgoing&
     auto& head = r.memory->upstream_head;
     auto body = what.first_body;
     http::join_small(head, body);
-    const bool is_sent = co_await link.send(head.view(), body, r.upstream.pool->idle_timeout());
-    if (!is_sent)
+    const io_result sent = co_await link.send(head.view(), body, r.upstream.pool->idle_timeout());
+    if (sent.error)
         co_return http_error::upstream_reset;
     r.record.sent = std::chrono::steady_clock::now();
     if (!what.is_all_in_hand)
@@ -109,8 +109,8 @@ task<http_error> exchange_heads(request& r, upstream_connection& link, outgoing&
     r.memory->answer_parser.reset();
     std::optional<http_error> found;
     while (!found) {
-        const auto failed = co_await link.read(r.upstream.answer.bytes(), r.upstream.pool->first_byte_timeout());
-        found = failed ? read_failed(link, failed) : parse_answer_head(r);
+        const io_result got = co_await link.read(r.upstream.answer.bytes(), r.upstream.pool->first_byte_timeout());
+        found = got.error ? read_failed(link, got.error) : parse_answer_head(r);
         while (found == http_error::none && r.memory->answer_framing.interim) {
             if (r.answer().status == 101) {
                 const bool is_wanted = what.is_websocket && accepts_handshake(r);

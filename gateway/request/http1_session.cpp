@@ -209,8 +209,8 @@ task<bool> http1_session<Stream>::send_continue()
     constexpr std::string_view line = "HTTP/1.1 100 Continue\r\n\r\n";
     message_->has_continued = true;
     transferred_.heads_out += line.size();
-    const auto unsent = co_await stream_.send(line, {}, false, listener_.write_timeout());
-    co_return count_sent(line.size(), unsent);
+    const io_result sent = co_await stream_.send(line, {}, false, listener_.write_timeout());
+    co_return count_sent(line.size(), sent.bytes);
 }
 
 template <class Stream>
@@ -260,8 +260,8 @@ task<bool> http1_session<Stream>::send_interim(const http::answer_head& head)
     out.clear();
     http::append_http1_head(out, head, {}, {});
     transferred_.heads_out += out.size();
-    const auto unsent = co_await stream_.send(out.view(), {}, false, listener_.write_timeout());
-    co_return count_sent(out.size(), unsent);
+    const io_result sent = co_await stream_.send(out.view(), {}, false, listener_.write_timeout());
+    co_return count_sent(out.size(), sent.bytes);
 }
 
 template <class Stream>
@@ -273,8 +273,9 @@ task<bool> http1_session<Stream>::send_head(const http::answer_head& head, body_
     transferred_.heads_out += m.out.size();
     auto plain = m.append_body(first, end);
     http::join_small(m.out, plain);
-    const auto unsent = co_await stream_.send(m.out.view(), plain, end && !m.stays_open, listener_.write_timeout());
-    const bool is_sent = count_sent(m.out.size() + plain.size(), unsent);
+    const bool is_last = end && !m.stays_open;
+    const io_result sent = co_await stream_.send(m.out.view(), plain, is_last, listener_.write_timeout());
+    const bool is_sent = count_sent(m.out.size() + plain.size(), sent.bytes);
     m.is_answered = is_sent && end;
     // The answer does not wait for the body that it refuses (L5); the next request does.
     if (m.is_answered && m.stays_open && head.drops_request_body && !m.is_read())
@@ -288,27 +289,28 @@ task<bool> http1_session<Stream>::send_body(body_pieces pieces, bool end)
     auto& m = *message_;
     m.out.clear();
     const auto plain = m.append_body(pieces, end);
-    const auto unsent = co_await stream_.send(m.out.view(), plain, end && !m.stays_open, listener_.write_timeout());
-    const bool is_sent = count_sent(m.out.size() + plain.size(), unsent);
+    const bool is_last = end && !m.stays_open;
+    const io_result sent = co_await stream_.send(m.out.view(), plain, is_last, listener_.write_timeout());
+    const bool is_sent = count_sent(m.out.size() + plain.size(), sent.bytes);
     m.is_answered = is_sent && end;
     co_return is_sent;
 }
 
 // Counts what was sent. False: the client is gone.
 template <class Stream>
-bool http1_session<Stream>::count_sent(std::size_t bytes, std::size_t unsent)
+bool http1_session<Stream>::count_sent(std::size_t wanted, std::size_t sent)
 {
-    transferred_.out += bytes - unsent;
-    return unsent == 0;
+    transferred_.out += sent;
+    return sent == wanted;
 }
 
 template <class Stream>
 task<bool> http1_session<Stream>::send_pipe(kernel_pipe& from, bool end)
 {
     const auto size = from.held();
-    const auto unsent = co_await stream_.send(from, listener_.write_timeout());
-    message_->is_answered = end && unsent == 0;
-    co_return count_sent(size, unsent);
+    const auto left = co_await stream_.send(from, listener_.write_timeout());
+    message_->is_answered = end && left == 0;
+    co_return count_sent(size, size - left);
 }
 
 // ---- the connection

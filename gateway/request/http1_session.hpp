@@ -63,7 +63,7 @@ private:
     task<bool> drop_body();
     task<> linger();
 
-    bool count_sent(std::size_t bytes, std::size_t unsent);
+    bool count_sent(std::size_t wanted, std::size_t sent);
     void on_deadline() override; // of watch()
 
     worker& worker_;

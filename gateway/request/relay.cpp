@@ -111,12 +111,12 @@ task<relay_end> answer_relay::copy_rest(const client_watch& watch)
     std::size_t in_a_row = 0;
     while (!body.is_done()) {
         window.start();
-        const auto error = co_await link_.read(window.bytes(), r_.upstream.pool->idle_timeout());
+        const io_result got = co_await link_.read(window.bytes(), r_.upstream.pool->idle_timeout());
         if (watch.client_is_gone())
             co_return relay_end::client_gone;
-        if (!error)
+        if (!got.error)
             take_body(0);
-        else if (error != asio::error::eof || !body.end())
+        else if (got.error != asio::error::eof || !body.end())
             co_return relay_end::cut;
         const bool is_sent = co_await r_.client.send_body(body.pieces(), body.is_done());
         if (!is_sent)

@@ -36,8 +36,10 @@ private:
         for (bool is_open = true; is_open;) {
             const auto piece = co_await r_.client.read_raw();
             is_open = piece.error == http::http_error::none;
-            if (is_open)
-                is_open = co_await link_.send(piece.data, {}, r_.upstream.pool->idle_timeout());
+            if (!is_open)
+                break;
+            const io_result sent = co_await link_.send(piece.data, {}, r_.upstream.pool->idle_timeout());
+            is_open = !sent.error;
         }
         link_.cancel();
         is_running_ = false;
@@ -78,8 +80,8 @@ task<> relay_tunnel(request& r, upstream_connection& link)
     auto& window = r.upstream.answer;
     while (is_open && up.is_running()) {
         window.start();
-        const auto error = co_await link.read(window.bytes(), r.upstream.pool->tunnel_timeout());
-        if (error)
+        const io_result got = co_await link.read(window.bytes(), r.upstream.pool->tunnel_timeout());
+        if (got.error)
             break;
         const auto bytes = window.bytes().view();
         is_open = co_await r.client.send_body({&bytes, 1}, false);

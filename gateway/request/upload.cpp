@@ -76,8 +76,8 @@ task<> body_upload::run(upstream_connection& to)
         }
         if (is_stopping_)
             break;
-        const bool is_sent = co_await to.send(bytes, {}, r_.upstream.pool->idle_timeout());
-        if (!is_sent) { // it may have answered already and stopped listening: the answer decides
+        const io_result sent = co_await to.send(bytes, {}, r_.upstream.pool->idle_timeout());
+        if (sent.error) { // it may have answered already and stopped listening: the answer decides
             has_failed_ = true;
             break;
         }

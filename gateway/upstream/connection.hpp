@@ -9,9 +9,11 @@
 #include "limiter/io/event_loop.hpp"
 #include "limiter/io/kernel_pipe.hpp"
 #include "limiter/io/socket_deadline.hpp"
+#include "limiter/io/stream_writer.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -21,7 +23,7 @@ class upstream_connection final : public cancellable
 {
 public:
     upstream_connection(event_loop& in, http::upstream_pool::connection_id id, std::uint32_t server)
-        : socket_(in.context()), reading_(in, socket_), writing_(in, socket_), id_(id), server_(server)
+        : socket_(in.context()), reading_(in, socket_), writer_(in, socket_), id_(id), server_(server)
     {}
 
     http::upstream_pool::connection_id id() const { return id_; }
@@ -29,28 +31,43 @@ public:
 
     // May be called again with another address when it has failed.
     task<error_code> connect(asio::ip::tcp::endpoint to, deadline_list& within);
-    // Sends all of both; `within` bounds each wait for room.
-    task<bool> send(std::string_view first, std::string_view second, deadline_list& within);
-    // Appends what comes, as much as there is room for.
-    task<error_code> read(http::byte_buffer& into, deadline_list& within);
+    // const io_result sent = co_await link.send(...): sends all of both; `within` bounds each wait for room.
+    auto send(std::string_view first, std::string_view second, deadline_list& within)
+    {
+        return writer_.send(first, second, false, within);
+    }
+    // const io_result got = co_await link.read(...): appends what comes, as much as there is room for.
+    auto read(http::byte_buffer& into, deadline_list& within)
+    {
+        const auto room = std::max(into.capacity() - into.size(), least_room);
+        reading_.arm(within);
+        return socket_.async_read_some(asio::buffer(into.prepare(room), room),
+                                       asio::deferred([this, &into](const error_code& error, std::size_t bytes) {
+                                           reading_.disarm();
+                                           into.commit(bytes);
+                                           return asio::deferred.values(io_result{error, bytes});
+                                       }));
+    }
     // The same through the kernel, into an empty pipe.
     task<error_code> read(kernel_pipe& into, std::size_t most, deadline_list& within);
     // The last read or connect or send ended because its time was over.
     bool read_timed_out() const { return reading_.expired(); }
-    bool write_timed_out() const { return writing_.expired(); }
+    bool write_timed_out() const { return writer_.deadline().expired(); }
 
     // Ends whatever it waits for, and whatever it would wait for later: it can only be discarded then.
-    void cancel() override;
+    void cancel() override { close(); }
     void close();
     // Whether nothing came on an idle connection and it is still open (D5).
     bool is_quiet();
 
 private:
+    static constexpr std::size_t least_room = 4096; // for a read
+
     stream_socket socket_;
-    socket_deadline reading_, writing_;
+    socket_deadline reading_;
+    stream_writer<stream_socket> writer_;
     http::upstream_pool::connection_id id_;
     std::uint32_t server_;
-    bool is_cancelled_ = false;
 };
 
 } // namespace headgate
