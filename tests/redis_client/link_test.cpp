@@ -150,6 +150,26 @@ TEST_CASE("redis link: what is not Redis's protocol ends the connection, and not
     }
 }
 
+TEST_CASE("redis link: a reply that never becomes whole ends the connection, though bytes keep coming")
+{
+    scripted_server server([&](int fd) {
+        accept_login(fd);
+        hear(fd, "PING");
+        say(fd, "$900000\r\n"); // a damaged length: every later reply is a part of this text
+        while (!hear(fd, "PING").empty())
+            say(fd, "+PONG\r\n");
+    });
+    auto options = options_for_port(server.port);
+    options.timeout = 50ms;
+    options.failures_to_rest = 1;
+    options.probe_interval = 20ms;
+    client_loop loop(options);
+    REQUIRE(becomes(loop, link_state::ready));
+    CHECK(loop.ask({"PING"}) == "(timeout)");
+    CHECK(loop.run_until([&] { return loop.link->seen().broken == 1; }, 10s));
+    CHECK(becomes(loop, link_state::ready)); // on a new connection
+}
+
 TEST_CASE("redis link: replies that come byte by byte are read")
 {
     scripted_server server([&](int fd) {

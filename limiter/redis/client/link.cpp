@@ -13,7 +13,8 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr std::size_t read_bytes = 16 * 1024;
-// The connection to a server that owes replies and has sent nothing for this time is closed: a new one may work.
+// The connection to a server that owes replies and has sent no whole one for this time is closed: a new one may work.
+// Bytes alone do not count, because they may all be part of one reply whose length was damaged on the way.
 constexpr microseconds longest_silence{1'000'000};
 
 } // namespace
@@ -189,9 +190,9 @@ void link::note_end(error_code error)
 // Returns false when the connection is over; why_ says why.
 bool link::receive(std::string_view bytes)
 {
-    last_received_ = loop_.turn_began();
     reader_->feed(bytes);
     while (reader_->next()) {
+        last_reply_ = loop_.turn_began();
         if (const auto item = reader_->current(); is_message(item)) {
             on_message_(item[2].text());
             if (!socket_.is_open())
@@ -254,7 +255,7 @@ void link::close_socket()
 // The next deadline, or the end of the longest silence.
 steady_time link::next_alarm() const
 {
-    auto next = std::max(last_received_, pending_.front().sent) + longest_silence;
+    auto next = std::max(last_reply_, pending_.front().sent) + longest_silence;
     for (const auto& each : pending_) {
         if (each.handler)
             next = std::min(next, each.deadline);
@@ -288,7 +289,7 @@ void link::sweep(steady_time now)
         become(state::resting);
         spawn(loop_.get_executor(), probe(shared_from_this()));
     }
-    if (!pending_.empty() && std::max(last_received_, pending_.front().sent) + longest_silence <= now)
+    if (!pending_.empty() && std::max(last_reply_, pending_.front().sent) + longest_silence <= now)
         close("it has not answered for a second");
 }
 

@@ -216,7 +216,7 @@ private:
     std::deque<pending_command> pending_; // commands without a reply, in their order
     std::size_t awaited_ = 0;             // of pending_, those with a handler
     std::size_t requests_ = 0;            // of pending_, the sum
-    steady_time last_received_{};
+    steady_time last_reply_{};
 
     steady_timer alarm_; // for the next deadline of pending_
     bool is_watching_deadlines_ = false;
