@@ -87,6 +87,9 @@ void check_routes(checker& c);
 void warn_of_shadowed_routes(checker& c);
 // Checks the sources of a key or of plans.
 void check_sources(checker& c, const std::vector<key_source>& sources, const std::string& path);
+// Checks the overrides of a rule, and of plans, and replaces their entries by the full spelling of what they mean.
+void check_overrides(checker& c, rule_config& rule, const std::string& path);
+void check_plan_overrides(checker& c, plans_config& plans, const std::string& path);
 // Runs all checks and warns of unused names.
 void check_all(checker& c);
 

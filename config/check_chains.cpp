@@ -109,6 +109,7 @@ void check_rule(checker& c, rule_config& rule, const std::string& path, zone_rea
         return;
     build_variants(c, rule, rule.plans, path + ".plans", rule.plan_rules);
     build_variants(c, rule, rule.overrides, path + ".overrides", rule.override_rules);
+    check_overrides(c, rule, path + ".overrides");
     if (rule.algorithm == limiter::algorithm::concurrency && rule.outcome)
         c.error(path + ".outcome", "a concurrency rule releases its charge when the request ends; remove `outcome`");
     if (rule.algorithm == limiter::algorithm::concurrency && !rule.cost.settle.empty())

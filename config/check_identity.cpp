@@ -69,7 +69,7 @@ private:
     std::set<std::string> done_;
 };
 
-void check_plans(checker& c, const plans_config& plans)
+void check_plans(checker& c, plans_config& plans)
 {
     const auto known = [&](const std::string& plan) {
         return std::find(plans.names.begin(), plans.names.end(), plan) != plans.names.end();
@@ -87,6 +87,7 @@ void check_plans(checker& c, const plans_config& plans)
         if (!seen.insert(plans.names[i]).second)
             c.error("plans.names[" + std::to_string(i) + "]", "this plan is listed twice; remove one");
     check_sources(c, plans.sources, "plans.sources");
+    check_plan_overrides(c, plans, "plans.overrides");
 }
 
 } // namespace

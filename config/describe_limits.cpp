@@ -99,9 +99,9 @@ void describe(visitor& v, plans_config& x)
           {.doc = "Where the plan of a request is read; the first that is present.",
            .example = "[ { jwt_claim: plan } ]"});
     v.key("overrides", x.overrides,
-          {.doc = "Plans of individual key values; they take precedence over the sources.",
+          {.doc = "Plans of single identities; they take precedence over the sources.",
            .what = "name of a plan",
-           .example = "{ alice: pro }"});
+           .example = "{ X-API-Key=alice: pro }"});
 }
 
 void describe(visitor& v, chain_config& x)
@@ -168,9 +168,9 @@ void describe(visitor& v, rule_config& x)
            .what = "limit, `unlimited` or `blocked`",
            .example = "{ pro: 600/minute }"});
     v.key("overrides", x.overrides,
-          {.doc = "Limits of individual key values.",
+          {.doc = "Limits of single identities, as in X-API-Key=alice or client_ip=203.0.113.7.",
            .what = "limit, `unlimited` or `blocked`",
-           .example = "{ alice: unlimited }"});
+           .example = "{ X-API-Key=alice: unlimited }"});
     v.key("on_outage", x.outage, {.doc = "Replaces the store's on_outage."});
 }
 

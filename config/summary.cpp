@@ -147,8 +147,16 @@ std::string summarise(const gateway_config& config)
         out += "chains, each decided at once\n";
     for (const auto& [name, chain] : config.chains) {
         out += "  " + name + " (store " + chain.store + ")\n";
-        for (const auto& rule : chain.rules)
+        for (const auto& rule : chain.rules) {
             out += "    " + rule.name + ": " + in_words(rule) + "\n";
+            for (const auto& [identity, limit] : rule.overrides)
+                out += "      " + identity + ": " + limit.text + "\n";
+        }
+    }
+    if (config.plans && !config.plans->overrides.empty()) {
+        out += "plans of single identities, wherever their source identifies the request\n";
+        for (const auto& [identity, plan] : config.plans->overrides)
+            out += "  " + identity + ": " + plan + "\n";
     }
     out += "upstreams\n";
     for (const auto& [name, upstream] : config.upstreams)

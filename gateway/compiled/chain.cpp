@@ -42,7 +42,7 @@ rule_text write_rule(const config::rule_config& rule, const config::limit_value&
     return written;
 }
 
-// The rules with the limits for one plan and, if it is not null, one value of the key.
+// The rules with the limits for one plan and, if it is not null, one identity.
 struct chosen_rules
 {
     std::vector<limiter::rule> rules;
@@ -52,18 +52,19 @@ struct chosen_rules
     bool differ = false; // from the rules without a plan or an override
 };
 
-chosen_rules choose(const rule_list& group, const std::string& plan, const std::string* value)
+chosen_rules choose(const rule_list& group, const std::string& plan, const override_entry* identity)
 {
     using form = config::limit_value::form;
     chosen_rules chosen;
     for (const auto* rule : group) {
-        const auto override_limit = value ? rule->overrides.find(*value) : rule->overrides.end();
+        std::string name;
+        const auto* override_limit = identity ? find_override(*rule, *identity, name) : nullptr;
         const auto plan_limit = rule->plans.find(plan);
         const limiter::rule* numbers = &rule->rule;
         const auto* limit = &rule->limit;
-        if (override_limit != rule->overrides.end()) {
-            limit = &override_limit->second;
-            if (const auto built = rule->override_rules.find(*value); built != rule->override_rules.end())
+        if (override_limit) {
+            limit = override_limit;
+            if (const auto built = rule->override_rules.find(name); built != rule->override_rules.end())
                 numbers = &built->second;
         } else if (plan_limit != rule->plans.end()) {
             limit = &plan_limit->second;
@@ -86,25 +87,24 @@ chosen_rules choose(const rule_list& group, const std::string& plan, const std::
     return chosen;
 }
 
-// Collects the variants of one part, and which of them each plan and each value of the key uses.
+// Collects the variants of one part, and which of them each plan and each overridden identity uses.
 class variant_maker
 {
 public:
-    variant_maker(const rule_list& group, const compiled_plans& plans) : group_(group), plans_(plans)
-    {
-        for (const auto* rule : group)
-            for (const auto& [value, _] : rule->overrides)
-                values_.insert(value);
-    }
+    variant_maker(const rule_list& group, const compiled_plans& plans, std::vector<override_entry> identities)
+        : group_(group), plans_(plans), identities_(std::move(identities))
+    {}
 
     // Makes all variants. `define(rules, variants)` makes the group in the store that it belongs to.
     template <class Define>
     void fill(chain_part& part, const std::string& chain, Define define)
     {
         add({}, choose(group_, {}, nullptr)); // for all other requests
-        part.by_plan = add_plans(nullptr);
-        for (const auto& value : values_)
-            part.by_value.emplace(value, add_plans(&value));
+        part.by_plan.push_back(add_plans(nullptr));
+        for (const auto& identity : identities_) {
+            part.overrides.add(identity, part.by_plan.size());
+            part.by_plan.push_back(add_plans(&identity));
+        }
         auto rules = std::move(found_.front().second.rules);
         limiter::rule_variants variants;
         for (auto& [variant, chosen] : found_) {
@@ -115,6 +115,7 @@ public:
         for (auto& [variant, chosen] : found_) {
             auto& ready = part.variants.emplace_back();
             ready.blocked = chosen.blocked;
+            ready.key = part.key;
             ready.group = &part.group->variant(variant);
             ready.terms = std::move(chosen.terms);
             ready.fixed_costs = fixed_costs(ready.terms);
@@ -127,13 +128,13 @@ public:
     }
 
 private:
-    std::vector<std::size_t> add_plans(const std::string* value)
+    std::vector<std::size_t> add_plans(const override_entry* identity)
     {
         std::vector<std::size_t> numbers;
         for (const auto& plan : plans_.names) {
-            auto chosen = choose(group_, plan, value);
+            auto chosen = choose(group_, plan, identity);
             // The name does not depend on other plans, so that a reload finds the same plan's counters again.
-            const auto name = (value ? "value " + *value + " " : std::string()) + "plan " + plan;
+            const auto name = (identity ? "value " + identity->name() + " " : std::string()) + "plan " + plan;
             numbers.push_back(chosen.differ ? add(name, std::move(chosen)) : 0);
         }
         return numbers;
@@ -146,7 +147,7 @@ private:
 
     const rule_list& group_;
     const compiled_plans& plans_;
-    std::set<std::string> values_;
+    std::vector<override_entry> identities_;
     std::vector<std::pair<std::string, chosen_rules>> found_;
 };
 
@@ -173,6 +174,14 @@ std::vector<rule_list> group_by_key(const std::vector<config::rule_config>& rule
     return groups;
 }
 
+std::vector<override_entry> identities_of(const rule_list& group, const config::gateway_config& config)
+{
+    std::vector<compiled_key> key;
+    for (const auto& name : group.front()->key)
+        key.push_back(compile_key(config, name));
+    return override_entries(group, config, key, most_variants);
+}
+
 } // namespace
 
 const rule_text* compiled_rules::find_text(const limiter::rule& judged, std::size_t place) const
@@ -192,6 +201,31 @@ std::size_t compiled_plans::number_of(std::string_view name) const
     return found == names.end() ? default_plan : static_cast<std::size_t>(found - names.begin());
 }
 
+namespace {
+
+// A plan's override applies wherever its source identified the request: in each key that reads the same place.
+void add_plan_overrides(const config::gateway_config& config, compiled_plans& plans)
+{
+    std::vector<config::identity_source> all;
+    for (const auto& [key, _] : plans.by_key) {
+        const auto more = config::sources_of(config, key);
+        all.insert(all.end(), more.begin(), more.end());
+    }
+    for (const auto& [text, plan] : config.plans->overrides) {
+        const auto meant = config::parse_identity_of_any(text, all).parts.front();
+        for (auto& [key, table] : plans.by_key) {
+            const auto sources = config::sources_of(config, key);
+            const auto compiled = compile_key(config, key);
+            for (std::size_t i = 0; i < sources.size(); ++i) {
+                if (sources[i].reads_same(*meant->source))
+                    table.add({1, {text}, {text_of(compiled, i, meant->value)}}, plans.number_of(plan));
+            }
+        }
+    }
+}
+
+} // namespace
+
 compiled_plans compile_plans(const config::gateway_config& config)
 {
     compiled_plans plans;
@@ -202,9 +236,29 @@ compiled_plans compile_plans(const config::gateway_config& config)
     plans.key = compile_key(config, config.plans->sources);
     for (auto& source : plans.key.sources)
         source.is_plan = true;
-    for (const auto& [value, plan] : config.plans->overrides)
-        plans.by_key_value.emplace(value, plans.number_of(plan));
+    for (const auto& [_, chain] : config.chains) {
+        for (const auto& rule : chain.rules) {
+            for (const auto& key : rule.key)
+                plans.by_key.try_emplace(key);
+        }
+    }
+    add_plan_overrides(config, plans);
     return plans;
+}
+
+const std::size_t* chain_part::plan_of(std::string_view key) const
+{
+    for (std::size_t i = 0; i < plan_overrides.size(); ++i) {
+        if (const auto* plan = plan_overrides[i]->find(part_of_key(key, i)))
+            return plan;
+    }
+    return nullptr;
+}
+
+const compiled_rules& chain_part::rules_of(std::string_view key, std::size_t plan) const
+{
+    const auto* overridden = overrides.find(key);
+    return variants[by_plan[overridden ? *overridden : 0][plan]];
 }
 
 std::size_t count_variants(const config::gateway_config& config)
@@ -213,11 +267,7 @@ std::size_t count_variants(const config::gateway_config& config)
     std::size_t sum = 0;
     for (const auto& [_, chain] : config.chains) {
         for (const auto& group : group_by_key(chain.rules)) {
-            std::set<std::string_view> values;
-            for (const auto* rule : group)
-                for (const auto& [value, limit] : rule->overrides)
-                    values.insert(value);
-            sum += (values.size() + 1) * plans;
+            sum += (identities_of(group, config).size() + 1) * plans;
         }
     }
     return sum;
@@ -274,9 +324,12 @@ compiled_chain compile_chain(const std::string& name, const config::gateway_conf
         auto& part = chain.parts.emplace_back();
         for (const auto& key : group.front()->key)
             part.key.push_back(compile_key(config, key));
-        mark_override_sources(part.key);
+        for (const auto& key : group.front()->key) {
+            if (const auto found = plans.by_key.find(key); found != plans.by_key.end())
+                part.plan_overrides.push_back(&found->second);
+        }
         const auto group_name = name + "/" + joined(group.front()->key);
-        variant_maker(group, plans).fill(part, name, [&](auto rules, auto variants) {
+        variant_maker(group, plans, identities_of(group, config)).fill(part, name, [&](auto rules, auto variants) {
             if (chain.store)
                 return chain.store->define(group_name, std::move(rules), now, std::move(variants));
             check_for_redis(name, rules);

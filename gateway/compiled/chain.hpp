@@ -4,12 +4,14 @@
 
 #include "config/model.hpp"
 #include "gateway/compiled/key.hpp"
+#include "gateway/compiled/overrides.hpp"
 #include "gateway/compiled/rule_terms.hpp"
 #include "limiter/memory/memory_store.hpp"
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,10 @@ struct compiled_plans
 {
     std::vector<std::string> names{""};
     std::size_t default_plan = 0;
-    compiled_key key;                                             // where a request names its plan
-    std::map<std::string, std::size_t, std::less<>> by_key_value; // precedes the plan that the request names
+    compiled_key key; // where a request names its plan
+    // The plan of a key's value precedes the one that the request names. By the name of the key; the texts are those of
+    // one part of a key.
+    std::map<std::string, override_table> by_key;
 
     std::size_t number_of(std::string_view name) const; // the default plan's number when the name is not known
 };
@@ -48,7 +52,8 @@ struct rule_text
 struct compiled_rules
 {
     const limiter::rule_group* group = nullptr;
-    std::vector<rule_terms> terms; // one per rule of the group
+    std::span<const compiled_key> key; // of the chain_part
+    std::vector<rule_terms> terms;     // one per rule of the group
     // The costs for each rule, when they are the same for every request and do not depend on the answer; else empty.
     std::vector<std::uint64_t> fixed_costs;
     bool blocked = false;         // every request of this variant is refused
@@ -65,11 +70,15 @@ struct chain_part
     std::vector<compiled_key> key; // several: a composite key
     std::shared_ptr<const limiter::rule_group> group;
     std::vector<compiled_rules> variants; // the first: for requests without a plan or an override
-    // The number of the variant, by the number of the plan: in general, and for single values of the key.
-    std::vector<std::size_t> by_plan;
-    std::map<std::string, std::vector<std::size_t>, std::less<>> by_value;
+    // The number of the variant, by the number of the plan: first for all keys, then for those that overrides name.
+    std::vector<std::vector<std::size_t>> by_plan;
+    override_table overrides;                          // a number in by_plan
+    std::vector<const override_table*> plan_overrides; // one per part of the key
 
     bool varies() const { return variants.size() > 1; }
+    // Returns the number of the plan that overrides give to the key with this text; null for the request's own plan.
+    const std::size_t* plan_of(std::string_view key) const;
+    const compiled_rules& rules_of(std::string_view key, std::size_t plan) const;
 };
 
 struct compiled_chain

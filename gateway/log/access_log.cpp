@@ -183,7 +183,7 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
     const auto query = entry.query.empty() ? entry.query : entry.query.substr(1, longest_path);
     json_line line(out, method.size() + host.size() + path.size() + query.size() + entry.route.size() +
                             entry.upstream.size() + entry.server.size() + entry.request_id.size() + entry.error.size() +
-                            entry.rule.size());
+                            entry.rule.size() + entry.identity.size());
     line.words("{\"time\":\"");
     line.plain(clock.rfc3339(entry.began));
     line.words("\",\"client\":\"");
@@ -207,6 +207,7 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
     line.plain_member(",\"limit\":\"", verdict_words[static_cast<std::size_t>(entry.limit)]);
     if (!entry.rule.empty()) {
         line.plain_member(",\"rule\":\"", entry.rule);
+        line.member(",\"identity\":\"", entry.identity);
         line.words(",\"key\":\"");
         line.hex(entry.key_hash);
         line.number("\",\"used\":", entry.used);

@@ -52,7 +52,8 @@ struct log_entry
     std::string_view error;      // the stable code
     verdict limit = verdict::none;
     std::string_view rule;      // that decided; empty: none was evaluated
-    std::uint64_t key_hash = 0; // of the key that was charged
+    std::string_view identity;  // that was charged
+    std::uint64_t key_hash = 0; // of its key
     std::uint64_t used = 0, quota = 0;
 };
 

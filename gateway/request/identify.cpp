@@ -52,7 +52,7 @@ reading read_api_key(const compiled_source& source, const request& r, std::strin
 // What one source says, as it is. `value` views the request's head or `scratch`.
 reading read_source(const compiled_source& source, request& r, http::byte_buffer& scratch, std::string_view& value)
 {
-    using enum compiled_source::kind;
+    using enum config::source_kind;
     scratch.clear();
     switch (source.what) {
     case header:
@@ -155,24 +155,12 @@ std::size_t read_plan(request& r)
     return *r.limits.plan;
 }
 
-const compiled_rules& choose_rules(const chain_part& part, request& r)
+const compiled_rules& choose_rules(const chain_part& part, std::string_view key, request& r)
 {
     if (!part.varies())
         return part.variants.front();
-    auto plan = read_plan(r);
-    const auto* by_plan = &part.by_plan;
-    for (const auto& key : part.key) {
-        const compiled_source* from = nullptr;
-        std::string_view value;
-        if (read_key(key, r, from, value) != reading::present || !from->may_have_overrides)
-            continue;
-        const auto& plans = r.config().plans.by_key_value;
-        if (const auto its_plan = plans.find(value); its_plan != plans.end())
-            plan = its_plan->second;
-        if (const auto its_rules = part.by_value.find(value); its_rules != part.by_value.end())
-            by_plan = &its_rules->second;
-    }
-    return part.variants[(*by_plan)[plan]];
+    const auto* plan = part.plan_of(key);
+    return part.rules_of(key, plan ? *plan : read_plan(r));
 }
 
 } // namespace headgate

@@ -29,7 +29,7 @@ key_state append_key(http::byte_buffer& out, std::span<const compiled_key> key, 
 // The number of the plan that the request is on, by what it says itself.
 std::size_t read_plan(request& r);
 
-// Which of a part's rules hold for the request: by its plan, and by what its key says.
-const compiled_rules& choose_rules(const chain_part& part, request& r);
+// Which of a part's rules hold for the request: by its plan, and by the text of its key.
+const compiled_rules& choose_rules(const chain_part& part, std::string_view key, request& r);
 
 } // namespace headgate

@@ -74,7 +74,7 @@ http_error read_key(const chain_part& from, request& r, charged_chain& chain)
     case key_state::known:
         break;
     }
-    const auto& rules = choose_rules(from, r);
+    const auto& rules = choose_rules(from, text.view().substr(text_at), r);
     if (rules.blocked)
         return http_error::blocked;
     if (const auto error = read_costs(rules, r, chain); error != http_error::none)

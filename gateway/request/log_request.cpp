@@ -58,12 +58,14 @@ void add_deciding_rule(log_entry& entry, const request& r)
     const auto& limit = r.limits.outcome;
     std::size_t best = 0, at = 0;
     std::string_view key;
+    const compiled_rules* rules = nullptr;
     for (const auto& chain : std::span(r.memory->chains).first(limit.chains)) {
         for (std::size_t k = 0; k < chain.count; ++k) {
             for (std::size_t i = 0; i < chain.keys[k].judged->size(); ++i, ++at) {
                 if (!key.data() || weight_of(limit, at) > weight_of(limit, best)) {
                     best = at;
                     key = chain.parts[k].key;
+                    rules = chain.keys[k].rules;
                 }
             }
         }
@@ -72,6 +74,10 @@ void add_deciding_rule(log_entry& entry, const request& r)
         return;
     const auto& said = limit.decisions[best];
     entry.rule = limit.rules[best]->name;
+    auto& identity = r.memory->key_value;
+    identity.clear();
+    append_identity(identity, rules->key, key);
+    entry.identity = identity.view();
     entry.key_hash = limiter::siphash({}, 0, key);
     entry.quota = said.limit;
     entry.used = said.limit - std::min(said.limit, said.remaining);

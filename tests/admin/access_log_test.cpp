@@ -72,6 +72,7 @@ TEST_CASE("429: the verdict and the rule that refused")
     CHECK(refused["limit"] == "refused");
     CHECK(refused["rule"] == "minute");
     CHECK(refused["used"] == 2);
+    CHECK(refused["identity"] == "user/header:X-API-Key"); // without its value
     CHECK(refused["key"].get<std::string>().size() == 16);
     CHECK(refused["key"].get<std::string>().find("me") == std::string::npos);
     CHECK(refused["route"] == "limited");

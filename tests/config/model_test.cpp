@@ -74,8 +74,8 @@ TEST_CASE("plans and overrides get rules of their own, except unlimited and bloc
     CHECK(rule.plan_rules.at("pro").count == 600);
     CHECK(rule.plan_rules.at("pro").capacity == 100); // the rule's own burst
     CHECK(!rule.plan_rules.contains("banned"));
-    CHECK(rule.override_rules.at("bob").period == 1s);
-    CHECK(!rule.override_rules.contains("alice"));
+    CHECK(rule.override_rules.at("user/api_key:X-Key=bob").period == 1s);
+    CHECK(!rule.override_rules.contains("user/jwt_claim:sub@login=alice"));
 }
 
 TEST_CASE("a route's answers replace parts of the top-level ones")

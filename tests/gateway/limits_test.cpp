@@ -1,4 +1,5 @@
 // Limits on requests through the real gateway: keys, plans, costs, outcomes.
+#include "config/load.hpp"
 #include "tests/admin/support.hpp"
 
 #include <doctest/doctest.h>
@@ -210,6 +211,66 @@ TEST_CASE("plans: by the request, by the key's value, unlimited and blocked")
     // Changes between plans: 4 were used, and stay used.
     CHECK(ask(gateway, as("bob", "free")) == 429);
     CHECK(ask(gateway, as("bob", "pro")) == 429);
+}
+
+TEST_CASE("overrides: an entry belongs to one source, and no other one gets it")
+{
+    recorder up(ok);
+    const std::string keys = "keys:\n  user: [ { header: X-API-Key }, client_ip ]\n";
+    // Either the entry is refused as ambiguous, or it is of the source that it names.
+    const auto passed = [&](const std::string& rule, const std::string& attack, const std::string& more = "") {
+        const auto yaml =
+            limited(up.server(), "      - { name: one, " + by_hour + "2/hour, " + rule + " }\n", keys + more);
+        const auto loaded = headgate::config::load_text(yaml, "test.yaml");
+        if (!loaded.config)
+            return 0;
+        running_gateway gateway(yaml);
+        return pass(gateway, 6, attack);
+    };
+    const auto claims = request("/", "X-API-Key: 203.0.113.7\r\n");
+    const std::string host = "GET / HTTP/1.1\r\nHost: 10.1.1.1\r\n\r\n";
+    const std::string plans = "plans: { names: [ free, pro ], default: free, overrides: { alice: pro } }\n";
+    SUBCASE("as it was written before")
+    {
+        CHECK(passed("key: user, overrides: { 203.0.113.7: unlimited }", claims) <= 2);
+        CHECK(passed("key: [ client_ip, host ], overrides: { 10.1.1.1: unlimited }", host) <= 2);
+        CHECK(passed("key: [ client_ip, method ], overrides: { PUT: unlimited }", request("/", "", "PUT")) <= 2);
+        CHECK(passed("key: [ user, host ], plans: { pro: unlimited }", "GET / HTTP/1.1\r\nHost: alice\r\n\r\n",
+                     plans) <= 2);
+    }
+    SUBCASE("an address")
+    {
+        const std::string rule = "key: user, overrides: { client_ip=127.0.0.1: unlimited }";
+        CHECK(passed(rule, request("/", "X-API-Key: 127.0.0.1\r\n")) == 2);
+        CHECK(passed(rule, request("/")) == 6);
+    }
+    SUBCASE("a header, with all bytes that are escaped")
+    {
+        const std::string rule = "key: user, overrides: { \"X-API-Key=a%2Cb%3D%25%2F\": unlimited }";
+        CHECK(passed(rule, request("/", "X-API-Key: a,b=%/\r\n")) == 6);
+        CHECK(passed(rule, request("/", "X-API-Key: a\r\n")) == 2);
+    }
+    SUBCASE("a part of a composite key, and both parts")
+    {
+        const std::string one = "key: [ client_ip, host ], overrides: { client_ip=127.0.0.1: unlimited }";
+        CHECK(passed(one, host) == 6);
+        const std::string both = "key: [ client_ip, host ], overrides: { client_ip=127.0.0.1: blocked, "
+                                 "\"client_ip=127.0.0.1,host=A.example\": unlimited }";
+        CHECK(passed(both, "GET / HTTP/1.1\r\nHost: a.Example\r\n\r\n") == 6);
+    }
+    SUBCASE("a plan, wherever that source identified the request")
+    {
+        const std::string more =
+            "  tenant: [ { query: t }, { header: X-API-Key } ]\n"
+            "plans: { names: [ free, pro ], default: free, overrides: { X-API-Key=alice: pro } }\n";
+        for (const auto* key : {"user", "tenant", "[ user, host ]"}) {
+            CAPTURE(key);
+            const auto rule = "key: " + std::string(key) + ", plans: { pro: 4/hour }";
+            CHECK(passed(rule, request("/", "X-API-Key: alice\r\n"), more) == 4);
+            CHECK(passed(rule, request("/", "X-API-Key: bob\r\n"), more) == 2);
+        }
+        CHECK(passed("key: tenant, plans: { pro: 4/hour }", request("/?t=alice", "X-API-Key: alice\r\n"), more) == 2);
+    }
 }
 
 TEST_CASE("cost: by method, by a header that is capped, for a route; malformed values are 400")

@@ -84,7 +84,7 @@ TEST_CASE("overrides: a name in a header does not get the override of a verified
 {
     recorder up;
     running_gateway gateway(
-        by_claim(up, "refuse", "[ { jwt_claim: sub }, { header: X-User } ]", "overrides: { ann: unlimited }"));
+        by_claim(up, "refuse", "[ { jwt_claim: sub }, { header: X-User } ]", "overrides: { sub=ann: unlimited }"));
     for (int i = 0; i < 5; ++i)
         CHECK(ask(gateway, with_token(token_of(R"({"sub":"ann"})"))) == 200);
     const std::string claims_to_be_ann = "GET / HTTP/1.1\r\nHost: a\r\nX-User: ann\r\n\r\n";
@@ -96,7 +96,7 @@ TEST_CASE("overrides: nor does it as another part of a composite key")
 {
     recorder up;
     auto yaml = by_claim(up, "refuse", "[ { jwt_claim: sub } ]\n  tenant: [ { header: X-Tenant } ]",
-                         "overrides: { ann: unlimited }");
+                         "overrides: { user=ann: unlimited }");
     yaml.replace(yaml.find("key: user,"), 10, "key: [ user, tenant ],");
     running_gateway gateway(yaml);
     const auto mallory = with_token(token_of(R"({"sub":"mallory"})"), "X-Tenant: ann\r\n");
