@@ -246,18 +246,18 @@ compiled_plans compile_plans(const config::gateway_config& config)
     return plans;
 }
 
-const std::size_t* chain_part::plan_of(std::string_view key) const
+const std::size_t* chain_part::plan_of(std::string_view text) const
 {
     for (std::size_t i = 0; i < plan_overrides.size(); ++i) {
-        if (const auto* plan = plan_overrides[i]->find(part_of_key(key, i)))
+        if (const auto* plan = plan_overrides[i]->find(part_of_key(text, i)))
             return plan;
     }
     return nullptr;
 }
 
-const compiled_rules& chain_part::rules_of(std::string_view key, std::size_t plan) const
+const compiled_rules& chain_part::rules_of(std::string_view text, std::size_t plan) const
 {
-    const auto* overridden = overrides.find(key);
+    const auto* overridden = overrides.find(text);
     return variants[by_plan[overridden ? *overridden : 0][plan]];
 }
 

@@ -77,8 +77,8 @@ struct chain_part
 
     bool varies() const { return variants.size() > 1; }
     // Returns the number of the plan that overrides give to the key with this text; null for the request's own plan.
-    const std::size_t* plan_of(std::string_view key) const;
-    const compiled_rules& rules_of(std::string_view key, std::size_t plan) const;
+    const std::size_t* plan_of(std::string_view text) const;
+    const compiled_rules& rules_of(std::string_view text, std::size_t plan) const;
 };
 
 struct compiled_chain
