@@ -22,8 +22,8 @@ class stream_writer
 public:
     stream_writer(event_loop& in, Stream& to) : to_(to), deadline_(in, to.lowest_layer()) {}
 
-    // const io_result sent = co_await writer.send(...): with an error, fewer bytes than given. `is_last`: the kernel may
-    // keep these bytes until the stream is closed, so that both leave in one segment.
+    // const io_result sent = co_await writer.send(...): with an error, fewer bytes than given. `is_last`: the kernel
+    // may keep these bytes until the stream is closed, so that both leave in one segment.
     auto send(std::string_view first, std::string_view second, bool is_last, deadline_list& within)
     {
         constexpr std::size_t most_at_once = 1024 * 1024;
