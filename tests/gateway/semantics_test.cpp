@@ -318,6 +318,34 @@ TEST_CASE("proxy: C7, a WebSocket handshake that is accepted becomes a tunnel")
     up.wait_for_ended(1); // the end of the stream is forwarded
 }
 
+TEST_CASE("proxy: C7, a tunnel whose upstream ends is closed, also while its client goes on sending")
+{
+    raw_upstream up([](raw_upstream& self, raw_connection& client) {
+        self.read_request(client);
+        client.send(accepted);
+        for (std::size_t taken = 0; taken < 1'000'000;)
+            taken += client.read_some().size();
+        client.close();
+    });
+    running_gateway gateway(running_gateway::in_front_of(up));
+    for (std::size_t i = 1; i <= 10; ++i) { // the upstream's end meets the client's bytes at another step each time
+        auto client = gateway.connect();
+        client.send(handshake);
+        CHECK(status_of(client.read_response()) == 101);
+        std::atomic<bool> is_over{false};
+        std::thread sender([&] {
+            const std::string piece(64 * 1024, 'x');
+            while (!is_over)
+                client.send(piece);
+        });
+        client.read_all();
+        is_over = true;
+        sender.join();
+        CHECK((client.was_closed() || client.was_reset()));
+        up.wait_for_ended(i);
+    }
+}
+
 TEST_CASE("proxy: C7, a handshake that is refused leaves plain HTTP on both sides")
 {
     recorder up("HTTP/1.1 426 Upgrade Required\r\nSec-WebSocket-Version: 12\r\nContent-Length: 2\r\n\r\nno");

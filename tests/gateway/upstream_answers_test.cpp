@@ -354,6 +354,21 @@ TEST_CASE("upstream: an early answer on a connection that is then reset still re
     CHECK((status == 413 || status == 502)); // the kernel may drop the answer with the reset
 }
 
+TEST_CASE("upstream: a request whose upload is cut short by the upstream keeps its client's connection")
+{
+    raw_upstream up([](raw_upstream&, raw_connection& client) {
+        client.read_until("half");
+        client.close();
+    });
+    running_gateway gateway(running_gateway::in_front_of(up));
+    auto client = gateway.connect();
+    for (int i = 0; i < 3; ++i) {
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nhalf");
+        CHECK(status_of(client.read_response()) == 502);
+        client.send("rest");
+    }
+}
+
 TEST_CASE("upstream: while an upload is answered as it goes, both directions flow")
 {
     raw_upstream up([](raw_upstream&, raw_connection& client) {
