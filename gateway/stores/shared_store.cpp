@@ -164,14 +164,14 @@ void shared_store::note_failure(redis::trouble why)
     if (why == redis::trouble::refused) {
         refused_ = now;
         if (!std::exchange(is_refused_, true))
-            fails("Redis says " + std::string(name_of(store_.last_error())));
+            fails("Redis says " + std::string(store_.last_error_text()));
     }
     if (why == redis::trouble::unreachable || now - logged_ < std::chrono::seconds{1})
         return; // the link has logged why it is not connected
     logged_ = now;
     const bool is_error = why == redis::trouble::refused;
     spdlog::warn("store {}: {}{} ({} decisions since the last such line)", name_,
-                 is_error ? "Redis says " : "no decision: ", is_error ? name_of(store_.last_error()) : name_of(why),
+                 is_error ? "Redis says " : "no decision: ", is_error ? store_.last_error_text() : name_of(why),
                  std::exchange(unlogged_, 0));
 }
 

@@ -1,6 +1,21 @@
 #include "limiter/redis/caller.hpp"
 
+#include <algorithm>
+
 namespace headgate::limiter::redis {
+
+namespace {
+
+// Scripts append " script: ..., on @user_script:..." to an error.
+std::string text_for_log(error_class kind, std::string_view error)
+{
+    constexpr std::size_t most = 200;
+    if (kind == error_class::general || kind == error_class::other || kind == error_class::unauthorized)
+        return std::string(error.substr(0, std::min(error.find(" script: "), most)));
+    return std::string(name_of(kind));
+}
+
+} // namespace
 
 std::string_view name_of(trouble t)
 {
@@ -25,7 +40,9 @@ trouble caller::trouble_of(const link::answer& got)
     }
     if (!got.value().is_error())
         return trouble::none;
-    last_error_ = classify(got.value().text());
+    const auto error = got.value().text();
+    last_error_ = classify(error);
+    last_error_text_ = text_for_log(last_error_, error);
     switch (last_error_) {
     case error_class::moved:
     case error_class::ask:

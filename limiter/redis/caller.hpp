@@ -50,6 +50,8 @@ public:
     event_loop& loop() { return links_->route_to(0).to->loop(); }
     steady_time turn_began() { return loop().turn_began(); }
     error_class last_error() const { return last_error_; }
+    // Returns the last error reply for the log: its first word, or all of it where the first word says little.
+    std::string_view last_error_text() const { return last_error_text_; }
 
     // Makes one call that serves `requests` requests: `write(out, by)` appends it. When it succeeds, the reply is in
     // `got`, valid until the next suspension.
@@ -65,6 +67,7 @@ public:
 private:
     std::shared_ptr<link_source> links_;
     error_class last_error_ = error_class::other;
+    std::string last_error_text_;
 };
 
 // Redis runs commands in their order: when a text was sent after this call, the digest is tried once more. So one text

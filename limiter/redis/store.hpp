@@ -46,6 +46,7 @@ public:
     link_source& links() { return caller_->links(); }
     const store_counters& seen() const { return caller_->seen; }
     error_class last_error() const { return caller_->last_error(); }
+    std::string_view last_error_text() const { return caller_->last_error_text(); }
 
     // Like memory_store::take, at Redis's time. The timeout counts from `began`, the beginning of the request's limit
     // phase, so that all its chains together take no longer than one timeout.

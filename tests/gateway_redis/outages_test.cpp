@@ -109,6 +109,18 @@ TEST_CASE("redis: a server that refuses every decision is a reported outage, alt
     CHECK(ask_admin(closed, "/readyz").find("store shared: Redis says OOM") != std::string::npos);
 }
 
+TEST_CASE("redis: a user that may not GET is a reported outage, not the end of all limits")
+{
+    redis_server server({"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-get"});
+    running_gateway closed(configuration(server, {.rules = ten, .store_options = "timeout: 5s, on_outage: closed"}));
+    REQUIRE(wait_until_connected(closed));
+    const auto result = ask_for(closed, 12, "one");
+    CHECK(result.passed == 0);
+    CHECK(result.other == 12);
+    CHECK(status_of(ask_admin(closed, "/readyz")) == 503);
+    CHECK(ask_admin(closed, "/readyz").find("store shared: Redis says ERR The user") != std::string::npos);
+}
+
 TEST_CASE("redis: a reload to a silent server is reported, whatever the state of the previous one")
 {
     redis_server server;

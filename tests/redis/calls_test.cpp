@@ -446,6 +446,33 @@ TEST_CASE("redis calls: without memory Redis answers OOM, and nothing is charged
     CHECK(s.look({{"b", "k", {0}}}, noon).decisions[0].remaining == 5);
 }
 
+TEST_CASE("redis calls: where a key cannot be read, the scripts answer with Redis's error and replace nothing")
+{
+    const redis_server may_not, renamed({"--rename-command", "GET", "fetch"});
+    for (const auto* const server : {&may_not, &renamed}) {
+        redis_connection c(*server);
+        const redis::detached_rules group({minute(2), named("open", concurrency(5))});
+        const std::string_view key = "hg:1:{api:k}";
+        const redis::chain_part part{&group.packed(), key, {}};
+        CHECK(c.text({"SET", key, "kept"}) == "OK");
+        if (server == &may_not)
+            CHECK(c.text({"ACL", "SETUSER", "default", "-get"}) == "OK");
+        for (const bool replace : {false, true}) {
+            CAPTURE(replace);
+            std::string take, correct;
+            append_take(take, {&part, 1}, {.replace = replace}, redis::call_by::text);
+            CHECK(c.call(take)->type == REDIS_REPLY_ERROR);
+            const redis::correction all_back{&group.packed(), key, {&group.packed().rules(), "k", {}}, {}, noon};
+            append_correct(correct, all_back, {.replace = replace}, redis::call_by::text);
+            CHECK(c.call(correct)->type == REDIS_REPLY_ERROR);
+        }
+        std::string replaced;
+        redis::append_replace(replaced, key, "", "new", 1000ms, redis::call_by::text);
+        CHECK(c.call(replaced)->type == REDIS_REPLY_ERROR);
+        CHECK(c.text({"GETRANGE", key, "0", "-1"}) == "kept");
+    }
+}
+
 TEST_CASE("redis calls: a key that was changed in between is not replaced")
 {
     redis_under_test s;

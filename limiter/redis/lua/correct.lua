@@ -17,7 +17,7 @@
 --         6 sliding log         difference, period, limit
 --         7 in flight           difference, holder, lifetime: the holder's requests in flight live that long from now
 -- Returns a string: byte status, number now; 1 done, the others as in take.lua: 2 boundaries, 3 other rules with the
---       whole value, 4 foreign.
+--       whole value, 4 foreign. Or Redis's error, as in take.lua.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
 
@@ -37,7 +37,7 @@ local value, s, held = redis.pcall('GET', key), {w[1], 0, 0}, ''
 local reserved = b[1] % 8 >= 4
 
 if value then
-    local size, found = #value, -1 -- an error, WRONGTYPE, has no size
+    local size, found = #value, -1 -- an error has no size
     if size >= 21 and size % 7 == 0 then
         found = read('<I7', value)
     end
@@ -70,6 +70,9 @@ if value then
         end
     end
     if found ~= w[1] then
+        if type(value) == 'table' and sub(value.err, 1, 9) ~= 'WRONGTYPE' then
+            return value -- such as NOPERM: the value is not known, so it must not be replaced
+        end
         if b[1] % 4 < 2 then
             return found < 0 and write('<BI7B', 4, now, 0) or write('<BI7B', 3, now, 0) .. value
         end

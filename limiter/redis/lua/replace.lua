@@ -6,9 +6,13 @@
 --
 -- KEYS  the key
 -- ARGV  the value as it was read, empty when there was none; the new value, empty to delete; its TTL in milliseconds
--- Returns 1 replaced, 0 the value has changed.
+-- Returns 1 replaced, 0 the value has changed; or Redis's error, when the key cannot be read for another reason than its
+-- type.
 
 local value = redis.pcall('GET', KEYS[1]) or ''
+if type(value) == 'table' and string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then
+    return value
+end
 if value ~= ARGV[1] then
     return 0
 end

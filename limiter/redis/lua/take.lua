@@ -35,6 +35,7 @@
 --         3 other rules          byte part, the whole value: it was written under other rules
 --         4 foreign              byte part: the key holds a value that headgate did not write
 --         5 lapsed               byte part, the whole value: a reservation in it has expired
+--       or Redis's error, when a key cannot be read for another reason than its type.
 -- Nothing is written when nothing changes. A written value has a TTL after which it has recovered: a key never lives
 -- shorter than a used window in it.
 -- The usual chain, of one key, has another script: take_each.lua.
@@ -63,7 +64,7 @@ for p = 1, parts do
     local w = {read(sub(NUMBERS, 1, (#arg - #b) * 2 / 7 + 1), arg, #b + 1)}
     local value, s, held = redis.pcall('GET', KEYS[p]), false, ''
     if value then
-        local size, count, found = #value, b[3], -1 -- an error, WRONGTYPE, has no size
+        local size, count, found = #value, b[3], -1 -- an error has no size
         if size >= 7 * count and size % 7 == 0 then
             s = {read(sub(NUMBERS, 1, 2 * count + 1), value)}
             found = s[1]
@@ -99,6 +100,9 @@ for p = 1, parts do
             end
         end
         if found ~= w[1] then
+            if type(value) == 'table' and sub(value.err, 1, 9) ~= 'WRONGTYPE' then
+                return value -- such as NOPERM: the value is not known, so it must not be replaced
+            end
             if mode % 4 < 2 then
                 return found < 0 and write('<BI7B', 4, now, p - 1) or write('<BI7B', 3, now, p - 1) .. value
             end

@@ -62,7 +62,7 @@ for p = 1, #KEYS do
     local value = pcall('GET', key)
     local found, last, blocked, u, v, s, t = rule, 0, 0, 0, 0, 0, 0
     if value then
-        if #value == size then -- an error, WRONGTYPE, has no size
+        if #value == size then -- an error has no size: take.lua finds out which one it is
             found, last, blocked, u, v, s, t = read(numbers, value)
         else
             found = -1
