@@ -5,6 +5,8 @@
 #include "gateway/compiled/credentials.hpp"
 
 #include <exception>
+#include <filesystem>
+#include <system_error>
 
 namespace headgate {
 
@@ -30,6 +32,22 @@ void check_shared_stores(const config::gateway_config& config, std::vector<confi
     }
 }
 
+// A snapshot is renamed into its place, which would replace a directory entry of any kind; a FIFO would block.
+void check_snapshots(const config::gateway_config& config, std::vector<config::problem>& problems)
+{
+    using std::filesystem::file_type;
+    for (const auto& [name, store] : config.stores) {
+        if (!store.snapshot)
+            continue;
+        std::error_code error;
+        const auto type = std::filesystem::status(store.snapshot->path, error).type();
+        const bool is_unknown = type == file_type::none || type == file_type::unknown; // loading it will say why
+        if (!is_unknown && type != file_type::regular && type != file_type::not_found)
+            complain(config, problems, "stores." + name + ".snapshot.path",
+                     store.snapshot->path + " is not a regular file; name one, or a path at which there is nothing");
+    }
+}
+
 } // namespace
 
 config::load_result load_configuration(const std::string& file)
@@ -41,6 +59,7 @@ config::load_result load_configuration(const std::string& file)
     loaded.problems.insert(loaded.problems.end(), missing.begin(), missing.end());
     load_credentials(*loaded.config, loaded.problems);
     check_shared_stores(*loaded.config, loaded.problems);
+    check_snapshots(*loaded.config, loaded.problems);
     return loaded;
 }
 

@@ -74,7 +74,7 @@ void put_entry(std::string& out, const key_table::entry& e)
 
 std::string read_file(const std::filesystem::path& path, bool& found, std::string& error)
 {
-    const descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a FIFO must not block
     found = fd.is_open() || errno != ENOENT;
     if (!fd.is_open()) {
         if (found)
