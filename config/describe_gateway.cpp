@@ -123,9 +123,15 @@ void describe(visitor& v, admin_config& x)
           {.doc = "Address and port. A token is required unless the address is a loopback address.",
            .example = "127.0.0.1:9901"});
     v.key("token", x.token,
-          {.doc = "Bearer token that every admin request must carry.",
+          {.doc = "Bearer token that requests must carry, except those for /healthz and /readyz.",
            .is_secret = true,
            .example = "${HEADGATE_ADMIN_TOKEN}"});
+    v.key("hosts", x.hosts,
+          {.doc = "Names that Host may have, besides IP addresses and localhost; any name with a valid token.",
+           .one_or_many = true,
+           .check = check_host_name,
+           .what = "host name",
+           .example = "[ admin.internal ]"});
 }
 
 void describe(visitor& v, log_config& x)

@@ -64,7 +64,8 @@ struct listener_config
 struct admin_config
 {
     host_port address{"127.0.0.1", 9901};
-    secret token; // required unless the address is a loopback address
+    secret token;                   // required unless the address is a loopback address
+    std::vector<std::string> hosts; // accepted in Host, besides IP addresses and localhost
 };
 
 // ---- logs and forwarding

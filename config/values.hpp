@@ -131,6 +131,7 @@ std::string check_refusal_header(std::string_view text); // a header field that 
 std::string check_header_value(std::string_view text);
 std::string check_method(std::string_view text);
 std::string check_host_pattern(std::string_view text);
+std::string check_host_name(std::string_view text); // without a wildcard
 std::string check_path_pattern(std::string_view text);
 std::string check_path_prefix(std::string_view text);
 std::string check_content_type(std::string_view text);

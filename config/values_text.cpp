@@ -99,6 +99,13 @@ std::string check_host_pattern(std::string_view text)
     return fits ? "" : expected;
 }
 
+std::string check_host_name(std::string_view text)
+{
+    return text.starts_with("*") || !check_host_pattern(text).empty()
+               ? "it must be a host such as api.example.com, without scheme, port or path"
+               : "";
+}
+
 std::string check_path_pattern(std::string_view text)
 {
     if (!is_visible(text))

@@ -2,6 +2,7 @@
 
 #include "gateway/load_configuration.hpp"
 #include "gateway/request/listener.hpp"
+#include "gateway/request/listening_socket.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -28,37 +29,51 @@ sigset_t handled_signals()
     return set;
 }
 
+void use_log_level(config::log_level level)
+{
+    switch (level) {
+    case config::log_level::debug:
+        return spdlog::set_level(spdlog::level::debug);
+    case config::log_level::info:
+        return spdlog::set_level(spdlog::level::info);
+    case config::log_level::warning:
+        return spdlog::set_level(spdlog::level::warn);
+    case config::log_level::error:
+        return spdlog::set_level(spdlog::level::err);
+    }
+}
+
 } // namespace
 
 app::app(config::gateway_config config)
 {
     const auto signals = handled_signals();
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    use_log_level(config.log.level);
+    const auto count = worker_count(config);
+    // Before all else: a gateway that is refused must not write over the files of the one that runs.
+    std::vector<listening_sockets> sockets;
+    for (const auto& each : config.listeners)
+        sockets.push_back(listen_on(each.address, count));
+    if (config.admin)
+        admin_ = std::make_unique<admin>(*config.admin, admin::sources{[this] { return is_ready(); }, metrics_});
     config_ = compile_config(std::move(config), stores_, clock_.now());
     load_snapshots();
     metrics_.watch(stores_);
     log_.use(config_->source.log.access.path);
-    const auto count = worker_count(config_->source);
     for (unsigned i = 0; i < count; ++i)
         workers_.push_back(std::make_unique<worker>(i, clock_, config_, log_, health_));
-    for (const auto& from : config_->source.listeners) {
-        std::uint16_t port = 0;
+    for (std::size_t i = 0; i < sockets.size(); ++i) {
+        const auto& from = config_->source.listeners[i];
         const auto caps = std::make_shared<connection_caps>(from.max_connections, from.max_connections_per_address);
-        for (auto& w : workers_) {
-            auto l = std::make_unique<listener>(*w, from, caps);
-            if (port != 0)
-                l->set_port(port);
-            l->bind();
-            port = l->port();
-            w->add_listener(std::move(l));
-        }
-        ports_.push_back(port);
-        spdlog::info("listening on {}", config::host_port{from.address.host, port}.text());
+        for (unsigned k = 0; k < count; ++k)
+            workers_[k]->add_listener(
+                std::make_unique<listener>(*workers_[k], from, caps, std::move(sockets[i].sockets[k])));
+        ports_.push_back(sockets[i].address.port);
+        spdlog::info("listening on {}", sockets[i].address.text());
     }
-    if (const auto& wanted = config_->source.admin) {
-        admin_ = std::make_unique<admin>(*wanted, admin::sources{[this] { return is_ready(); }, metrics_});
+    if (admin_)
         spdlog::info("admin on {}", admin_->address().text());
-    }
 }
 
 app::~app() { stop(); }
@@ -162,7 +177,8 @@ void app::reload(config::gateway_config config)
         w->use(config_);
     const auto& wanted = config_->source.admin;
     if (admin_ && wanted)
-        admin_->use_token(wanted->token);
+        admin_->use(*wanted);
+    use_log_level(config_->source.log.level);
     metrics_.reloads.add();
 }
 

@@ -27,7 +27,7 @@ namespace headgate {
 class app
 {
 public:
-    // Binds every listener. Throws std::system_error when one cannot be bound.
+    // Binds every listener first. Throws std::system_error when one cannot be bound.
     explicit app(config::gateway_config config);
     ~app();
 

@@ -31,21 +31,6 @@ std::optional<config::gateway_config> load(const std::string& file)
     return std::move(loaded.config);
 }
 
-spdlog::level::level_enum to_spdlog(config::log_level level)
-{
-    switch (level) {
-    case config::log_level::debug:
-        return spdlog::level::debug;
-    case config::log_level::warning:
-        return spdlog::level::warn;
-    case config::log_level::error:
-        return spdlog::level::err;
-    case config::log_level::info:
-        break;
-    }
-    return spdlog::level::info;
-}
-
 int check(const std::string& file)
 {
     const auto config = load(file);
@@ -63,7 +48,6 @@ int run(const std::string& file)
     // Operational messages go to stderr; stdout belongs to the access log.
     spdlog::set_default_logger(spdlog::stderr_color_mt("headgate"));
     spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
-    spdlog::set_level(to_spdlog(config->log.level));
     try {
         app gateway(std::move(*config));
         return gateway.run(file);

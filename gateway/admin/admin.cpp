@@ -1,14 +1,13 @@
 #include "gateway/admin/admin.hpp"
 
 #include "gateway/http/errors.hpp"
+#include "gateway/request/listening_socket.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <prometheus/text_serializer.h>
 #include <spdlog/spdlog.h>
-
-#include <system_error>
 
 namespace headgate {
 
@@ -34,43 +33,36 @@ void append_list(http::byte_buffer& out, std::string_view name, const std::vecto
     out.append(']');
 }
 
-admin_answer show_readiness(const readiness& state)
+admin_answer show_readiness(const readiness& state, bool with_reasons)
 {
     http::byte_buffer body;
-    body.append("{\"ready\":", state.reasons.empty() ? "true," : "false,");
-    append_list(body, "reasons", state.reasons);
-    body.append(',');
-    append_list(body, "warnings", state.warnings);
+    body.append("{\"ready\":", state.reasons.empty() ? "true" : "false");
+    if (with_reasons) {
+        body.append(',');
+        append_list(body, "reasons", state.reasons);
+        body.append(',');
+        append_list(body, "warnings", state.warnings);
+    }
     body.append("}\n");
     return {state.reasons.empty() ? 200u : 503u, "application/json", std::string(body.view())};
 }
 
-} // namespace
-
-bool same_secret(std::string_view a, std::string_view b)
+// Returns the value of the field, or an empty text when it is absent or repeated.
+std::string_view only_field(const messages::request<messages::string_body>& of, messages::field name)
 {
-    if (a.size() != b.size())
-        return false;
-    unsigned difference = 0;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        difference |= static_cast<unsigned>(a[i] ^ b[i]);
-    return difference == 0;
+    const auto value = of[name];
+    return of.count(name) == 1 ? std::string_view(value.data(), value.size()) : std::string_view{};
 }
 
+} // namespace
+
 admin::admin(const config::admin_config& config, sources from)
-    : from_(std::move(from)), address_(config.address), token_(config.token), acceptor_(io_.get_executor()),
-      pause_(io_.get_executor())
+    : from_(std::move(from)), config_(config), acceptor_(io_.get_executor()), pause_(io_.get_executor())
 {
-    try {
-        const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address_.host), address_.port);
-        acceptor_.open(endpoint.protocol());
-        acceptor_.set_option(acceptor_type::reuse_address(true));
-        acceptor_.bind(endpoint);
-        acceptor_.listen();
-        address_.port = acceptor_.local_endpoint().port();
-    } catch (const boost::system::system_error& error) {
-        throw std::system_error(std::error_code(error.code()), "cannot listen for admin on " + address_.text());
-    }
+    auto listening = listen_on(config.address, 1);
+    address_ = listening.address;
+    const bool is_v6 = address_.host.find(':') != std::string::npos;
+    acceptor_.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listening.sockets.front().release());
 }
 
 void admin::start()
@@ -89,16 +81,26 @@ void admin::stop()
         error_code ignored;
         acceptor_.close(ignored);
         pause_.cancel();
-        for (auto* s : open_)
-            s->close();
+        for (auto& each : open_)
+            each.client.close();
     });
     thread_.join();
 }
 
-void admin::use_token(const config::secret& token)
+void admin::use(const config::admin_config& config)
 {
     std::lock_guard guard(lock_);
-    token_ = token;
+    config_ = config;
+}
+
+// Silent clients must not keep a health check from its answer.
+void admin::make_room()
+{
+    if (open_.size() < most_clients)
+        return;
+    auto& oldest = open_.front();
+    open_.pop_front();
+    oldest.client.close();
 }
 
 task<> admin::accept_clients()
@@ -108,11 +110,10 @@ task<> admin::accept_clients()
         const auto [error] = co_await acceptor_.async_accept(socket, as_result);
         if (!acceptor_.is_open())
             co_return;
-        if (!error && open_.size() < most_clients) {
+        if (!error) {
+            make_room();
             spawn(io_.get_executor(), serve(std::move(socket)));
-            continue;
-        }
-        if (error) { // most likely no file descriptors are left: wait instead of spinning
+        } else { // most likely no file descriptors are left: wait instead of spinning
             pause_.expires_after(out_of_descriptors_pause);
             co_await pause_.async_wait(as_result);
             if (!acceptor_.is_open())
@@ -123,8 +124,9 @@ task<> admin::accept_clients()
 
 task<> admin::serve(socket_type socket)
 {
-    stream client(std::move(socket));
-    open_.insert(&client);
+    connection self(std::move(socket));
+    auto& client = self.client;
+    open_.push_back(self);
     beast::flat_buffer buffer(largest_head + largest_body);
     bool again = true;
     while (again && acceptor_.is_open()) {
@@ -133,12 +135,14 @@ task<> admin::serve(socket_type socket)
         parser.body_limit(largest_body);
         client.expires_after(time_for_a_request);
         const auto [failed, read] = co_await messages::async_read(client, buffer, parser, as_result);
-        if (failed)
+        if (failed || !self.is_linked()) // it has made room for another
             break;
+        open_.splice(open_.end(), open_, open_.iterator_to(self));
         const auto& request = parser.get();
         const std::string_view method(request.method_string().data(), request.method_string().size());
-        const auto field = request[messages::field::authorization];
-        auto result = answer(method, {request.target().data(), request.target().size()}, {field.data(), field.size()});
+        auto result = answer(method, {request.target().data(), request.target().size()},
+                             access_for(only_field(request, messages::field::host),
+                                        only_field(request, messages::field::authorization)));
 
         messages::response<messages::string_body> response(static_cast<messages::status>(result.status),
                                                            request.version());
@@ -164,33 +168,32 @@ task<> admin::serve(socket_type socket)
         }
         again = is_sent && response.keep_alive();
     }
-    open_.erase(&client);
     client.close();
 }
 
-bool admin::may_enter(std::string_view authorization) const
+admin_access admin::access_for(std::string_view host, std::string_view authorization) const
 {
     std::lock_guard guard(lock_);
-    if (token_.empty())
-        return true;
-    constexpr std::string_view scheme = "bearer ";
-    const auto is_bearer = authorization.size() > scheme.size() &&
-                           beast::iequals({authorization.data(), scheme.size()}, {scheme.data(), scheme.size()});
-    return is_bearer && same_secret(authorization.substr(scheme.size()), token_.reveal());
+    return decide_access(config_, host, authorization);
 }
 
-admin_answer admin::answer(std::string_view method, std::string_view target, std::string_view authorization) const
+admin_answer admin::answer(std::string_view method, std::string_view target, admin_access access) const
 {
-    if (!may_enter(authorization))
+    const auto path = target.substr(0, target.find('?'));
+    const bool is_probe = path == "/healthz" || path == "/readyz"; // load balancers have no token and any Host
+    if (!is_probe && access == admin_access::needs_token)
         return {.status = 401, .body = "a bearer token is required\n"};
+    if (!is_probe && access == admin_access::wrong_host)
+        return {.status = 403,
+                .body = "the Host of this request is not an IP address, localhost or a name in admin.hosts; use one "
+                        "of these, or configure a token and send it\n"};
     if (method != "GET" && method != "HEAD")
         return {.status = 405, .body = "only GET and HEAD\n"};
-    const auto path = target.substr(0, target.find('?'));
     try {
         if (path == "/healthz")
             return {.body = "ok\n"};
         if (path == "/readyz")
-            return show_readiness(from_.ready());
+            return show_readiness(from_.ready(), access == admin_access::granted);
         if (path == "/metrics")
             return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
                     .body = prometheus::TextSerializer().Serialize(from_.metrics.Collect())};

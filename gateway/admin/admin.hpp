@@ -1,20 +1,21 @@
 // The operators' listener: /healthz, /readyz, /metrics. It has its own thread and event loop, so that it answers while
-// the workers are busy. It listens on loopback unless configured otherwise, and requires a token when one is set.
+// the workers are busy. It listens on loopback unless configured otherwise. admin/access.hpp says who may read it.
 #pragma once
 
 #include "config/model.hpp"
+#include "gateway/admin/access.hpp"
 #include "limiter/io/asio.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/basic_stream.hpp>
+#include <boost/intrusive/list.hpp>
 #include <prometheus/collectable.h>
 
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -53,7 +54,8 @@ public:
     const config::host_port& address() const { return address_; } // with the actual port
     void start();
     void stop();
-    void use_token(const config::secret& token);
+    // Changes who may read it. The address stays.
+    void use(const config::admin_config& config);
 
 private:
     using socket_type = asio::basic_stream_socket<asio::ip::tcp, executor>;
@@ -62,21 +64,27 @@ private:
 
     task<> accept_clients();
     task<> serve(socket_type socket);
-    admin_answer answer(std::string_view method, std::string_view target, std::string_view authorization) const;
-    bool may_enter(std::string_view authorization) const;
+    void make_room();
+    admin_access access_for(std::string_view host, std::string_view authorization) const;
+    admin_answer answer(std::string_view method, std::string_view target, admin_access access) const;
+
+    // Unlinks itself when it ends.
+    struct connection : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
+    {
+        explicit connection(socket_type s) : client(std::move(s)) {}
+        stream client;
+    };
 
     sources from_;
     config::host_port address_;
-    mutable std::mutex lock_; // guards the token
-    config::secret token_;
+    mutable std::mutex lock_; // guards config_
+    config::admin_config config_;
     asio::io_context io_{1};
     acceptor_type acceptor_;
     steady_timer pause_;
-    std::set<stream*> open_;
+    // First the one that has been without a request for the longest.
+    boost::intrusive::list<connection, boost::intrusive::constant_time_size<false>> open_;
     std::thread thread_;
 };
-
-// Returns whether both are equal. For secrets of equal length the time does not depend on where they differ.
-bool same_secret(std::string_view a, std::string_view b);
 
 } // namespace headgate

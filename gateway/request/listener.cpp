@@ -4,7 +4,6 @@
 #include "gateway/worker.hpp"
 
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <spdlog/spdlog.h>
 
 #include <fcntl.h>
@@ -32,14 +31,24 @@ bool is_out_of_descriptors(const error_code& error)
            error == not_enough_memory;
 }
 
+bool is_v6(const config::host_port& address) { return address.host.find(':') != std::string::npos; }
+
 void close_on_exec(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 
 } // namespace
 
-listener::listener(worker& owner, const config::listener_config& config, std::shared_ptr<connection_caps> caps)
-    : worker_(owner), config_(config), caps_(std::move(caps)), acceptor_(owner.loop().context()),
+listener::listener(worker& owner, const config::listener_config& config, std::shared_ptr<connection_caps> caps,
+                   listening_socket socket)
+    : worker_(owner), config_(config), caps_(std::move(caps)),
+      acceptor_(owner.loop().context(), is_v6(config.address) ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
+                socket.release()),
       pause_(owner.loop().context())
 {
+    acceptor_.set_option(asio::ip::tcp::no_delay(true)); // clients inherit it
+    // A client is handed over with its first bytes, or after a second of silence: no wait between accepting and
+    // reading.
+    const int seconds = 1;
+    ::setsockopt(acceptor_.native_handle(), IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
     auto& lists = owner.timeouts();
     head_timeout_ = &lists.list_for(config.timeouts.head);
     body_timeout_ = &lists.list_for(config.timeouts.body);
@@ -53,31 +62,6 @@ listener::~listener()
 {
     if (reserve_ >= 0)
         ::close(reserve_);
-}
-
-void listener::bind()
-{
-    try {
-        const auto address = asio::ip::make_address(config_.address.host);
-        const asio::ip::tcp::endpoint endpoint(address, config_.address.port);
-        acceptor_.open(endpoint.protocol());
-        const auto descriptor = acceptor_.native_handle();
-        close_on_exec(descriptor);
-        acceptor_.set_option(acceptor::reuse_address(true));
-        acceptor_.set_option(asio::ip::tcp::no_delay(true)); // clients inherit it
-        if (address.is_v6()) // 0.0.0.0 and [::] are two listeners, as the configuration says
-            acceptor_.set_option(asio::ip::v6_only(true));
-        const int on = 1;
-        ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-        // A client is handed over with its first bytes, or after a second of silence: no wait between accepting and
-        // reading.
-        ::setsockopt(descriptor, IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof on);
-        acceptor_.bind(endpoint);
-        acceptor_.listen(4096);
-        port_ = acceptor_.local_endpoint().port();
-    } catch (const boost::system::system_error& error) {
-        throw std::system_error(std::error_code(error.code()), "cannot listen on " + config_.address.text());
-    }
 }
 
 void listener::open() { spawn(worker_.loop().get_executor(), accept_clients()); }

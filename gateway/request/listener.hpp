@@ -1,10 +1,11 @@
-// One listening socket of one worker. Every worker has its own on the same address (SO_REUSEPORT); the kernel spreads
-// the clients. Out of file descriptors it pauses instead of spinning, and recovers by itself (O3).
+// One listening socket of one worker. Every worker has its own on the same address (listening_socket.hpp); the kernel
+// spreads the clients. Out of file descriptors it pauses instead of spinning, and recovers by itself (O3).
 #pragma once
 
 #include "config/model.hpp"
 #include "gateway/http/ip_address.hpp"
 #include "gateway/request/connection_caps.hpp"
+#include "gateway/request/listening_socket.hpp"
 #include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"
 
@@ -23,14 +24,10 @@ class listener
 {
 public:
     // `caps` is shared by the listeners of all workers on one address.
-    listener(worker& owner, const config::listener_config& config, std::shared_ptr<connection_caps> caps);
+    listener(worker& owner, const config::listener_config& config, std::shared_ptr<connection_caps> caps,
+             listening_socket socket);
     ~listener();
 
-    // Binds and listens; throws std::system_error with the address in its text. Port 0 becomes a real one.
-    void bind();
-    std::uint16_t port() const { return port_; }
-    // A second worker listens where the first one is.
-    void set_port(std::uint16_t port) { config_.address.port = port; }
     const config::listener_config& config() const { return config_; }
     connection_caps& caps() { return *caps_; }
 
@@ -56,7 +53,6 @@ private:
     std::shared_ptr<connection_caps> caps_;
     acceptor acceptor_;
     steady_timer pause_;
-    std::uint16_t port_ = 0;
     int reserve_ = -1; // given up for a moment to tell a client that there is no room
     deadline_list* head_timeout_;
     deadline_list* body_timeout_;

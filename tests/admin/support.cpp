@@ -129,7 +129,7 @@ config::gateway_config load_configuration(const std::string& yaml)
 std::string ask_admin(running_gateway& gateway, const std::string& path, const std::string& more_fields)
 {
     auto client = raw_connection::to(gateway.app().admin_port());
-    client.send("GET " + path + " HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n" + more_fields + "\r\n");
+    client.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + more_fields + "\r\n");
     return client.read_all();
 }
 

@@ -43,7 +43,7 @@ bool eventually_waiting(running_gateway& gateway, int requests)
 {
     return eventually([&] {
         auto operators = raw_connection::to(gateway.app().admin_port());
-        operators.send("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        operators.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         const auto line = "headgate_upstream_waiting{upstream=\"up\"} " + std::to_string(requests) + "\n";
         return operators.read_all().find(line) != std::string::npos;
     });

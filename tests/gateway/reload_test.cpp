@@ -2,6 +2,7 @@
 #include "tests/gateway/support.hpp"
 
 #include <doctest/doctest.h>
+#include <spdlog/spdlog.h>
 
 using namespace headgate::tests;
 
@@ -104,4 +105,20 @@ TEST_CASE("reload: a request in flight ends where it began")
     CHECK(field_of(result, "X-Version") == "one");
     CHECK(body_of(result) == "before");
     before.wait_for_ended(1);
+}
+
+TEST_CASE("reload: log.level follows")
+{
+    const auto before = spdlog::get_level();
+    raw_upstream server(always(answer("any")));
+    const auto with_level = [&](const std::string& level) {
+        return configuration(upstream("m", server), "m", "one") + "log: { level: " + level + " }\n";
+    };
+    running_gateway gateway(with_level("error"));
+    CHECK(spdlog::get_level() == spdlog::level::err);
+    gateway.reload(with_level("debug"));
+    CHECK(spdlog::get_level() == spdlog::level::debug);
+    gateway.reload(with_level("warning"));
+    CHECK(spdlog::get_level() == spdlog::level::warn);
+    spdlog::set_level(before);
 }
