@@ -185,7 +185,6 @@ task<> worker::tick()
         co_await ticker_.async_wait(as_result);
         if (is_stopping_)
             break;
-        loop_.renew_turn_time();
         const auto now = loop_.turn_began();
         deadlines_.sweep(now);
         show_upstreams();

@@ -12,34 +12,36 @@ constexpr std::size_t clients_per_turn = 32; // then other events are polled aga
 
 void event_loop::run()
 {
-    for (;;) {
-        if (clients_.empty()) {
-            context_.restart(); // a poll that finds no work stops the context
-            if (context_.run_one() == 0)
-                break;
-        }
-        work();
-    }
+    context_.restart();
+    context_.run();
 }
 
 void event_loop::turn(std::chrono::nanoseconds at_most)
 {
-    turn_began_.reset();
     context_.restart();
-    if (clients_.empty() && ending_.empty())
-        context_.run_one_for(at_most);
-    work();
+    context_.run_one_for(at_most);
+    context_.poll();
 }
 
-void event_loop::work()
+void event_loop::end_turn_later()
 {
-    context_.restart();
-    // Runs as a handler of Asio: allocations and posts are fast only inside a handler.
+    if (!std::exchange(is_ending_, true))
+        asio::post(context_, [this] { end_turn(); });
+}
+
+void event_loop::end_turn()
+{
+    run_clients();
+    while (!ending_.empty()) {
+        auto& what = *ending_.back();
+        ending_.pop_back();
+        what.is_queued_ = false;
+        what.on_turn_end();
+    }
+    turn_began_.reset();
+    is_ending_ = false;
     if (!clients_.empty())
-        asio::post(context_, [this] { run_clients(); });
-    context_.poll();
-    end_turn();
-    turn_began_.reset(); // handlers that run while waiting belong to the next turn
+        end_turn_later();
 }
 
 void event_loop::run_clients()
@@ -53,24 +55,16 @@ void event_loop::run_clients()
 
 void event_loop::at_turn_end(turn_end& what)
 {
-    if (!std::exchange(what.is_queued_, true))
-        ending_.push_back(&what);
+    if (std::exchange(what.is_queued_, true))
+        return;
+    ending_.push_back(&what);
+    end_turn_later();
 }
 
 void event_loop::forget(turn_end& gone)
 {
     if (std::exchange(gone.is_queued_, false))
         std::erase(ending_, &gone);
-}
-
-void event_loop::end_turn()
-{
-    while (!ending_.empty()) {
-        auto& what = *ending_.back();
-        ending_.pop_back();
-        what.is_queued_ = false;
-        what.on_turn_end();
-    }
 }
 
 } // namespace headgate

@@ -47,6 +47,7 @@ public:
         void execute(Function&& f) const
         {
             loop_->clients_.emplace_back(std::forward<Function>(f));
+            loop_->end_turn_later();
         }
         asio::execution_context& query(asio::execution::context_t) const noexcept { return loop_->context_; }
         static constexpr asio::execution::blocking_t query(asio::execution::blocking_t)
@@ -72,34 +73,35 @@ public:
 
     // Runs until no coroutine and no operation is left.
     void run();
-    // Runs one turn. Waits for the first event, for `at_most`.
+    // Runs what is ready. Waits for the first event, for `at_most`.
     void turn(std::chrono::nanoseconds at_most);
 
-    // Returns when this turn began: precise enough for deadlines, and read once per turn.
+    // Returns the time of this turn: precise enough for deadlines, and read once per turn.
     steady_time turn_began()
     {
-        if (!turn_began_)
+        if (!turn_began_) {
             turn_began_ = std::chrono::steady_clock::now();
+            end_turn_later();
+        }
         return *turn_began_;
     }
-
-    // A turn lasts as long as something is ready: the worker's tick keeps its time from growing old.
-    void renew_turn_time() { turn_began_.reset(); }
 
     // Calls `what` once at the end of this turn, also if this is called several times.
     void at_turn_end(turn_end& what);
     void forget(turn_end& gone);
 
 private:
-    // Runs some clients, all other ready handlers, then the end of the turn.
-    void work();
-    void run_clients();
+    // Ends the turn behind the handlers that are ready now: a handler of its own, so that one run() of Asio's lasts as
+    // long as the thread. Asio keeps the memory of handlers and coroutines for the next ones until run() returns.
+    void end_turn_later();
     void end_turn();
+    void run_clients();
 
     asio::io_context context_{1};
     std::deque<asio::any_completion_handler<void()>> clients_;
     std::vector<turn_end*> ending_;
     std::optional<steady_time> turn_began_;
+    bool is_ending_ = false; // end_turn is queued
 };
 
 } // namespace headgate

@@ -25,13 +25,19 @@ private:
 
 } // namespace
 
-TEST_CASE("event loop: clients that are ready wait behind everything else, in their order")
+TEST_CASE("event loop: clients wait behind everything else that is ready, in their order")
 {
     event_loop loop;
     std::vector<int> order;
-    for (int i = 1; i <= 3; ++i)
+    const auto post_client = [&](int i) {
         asio::post(asio::bind_executor(loop.clients(), [&order, i] { order.push_back(i); }));
-    asio::post(loop.context(), [&order] { order.push_back(0); });
+    };
+    asio::post(loop.context(), [&] { post_client(1); });
+    asio::post(loop.context(), [&] { order.push_back(0); });
+    asio::post(loop.context(), [&] {
+        post_client(2);
+        post_client(3);
+    });
     loop.run();
     CHECK(order == std::vector<int>{0, 1, 2, 3});
 }
