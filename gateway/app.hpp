@@ -64,7 +64,7 @@ private:
     store_health health_;
     std::vector<std::unique_ptr<worker>> workers_;
     gateway_metrics metrics_{workers_, log_};
-    mutable std::mutex lock_;
+    mutable std::mutex lock_;                              // of failing_snapshots_
     std::map<std::string, std::string> failing_snapshots_; // by the store's name: the last error
     std::vector<std::unique_ptr<limiter::snapshot_keeper>> keepers_;
     std::vector<std::uint16_t> ports_;

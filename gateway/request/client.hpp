@@ -60,7 +60,7 @@ public:
     const http::request_head& head() const { return *head_; }
     // Where its body ends, and what its connection fields ask for.
     const http::request_framing& framing() const { return *framing_; }
-    // Why the head is none, or must not be passed on.
+    // Returns why there is no valid head, or why the request must not be forwarded.
     http::http_error error() const { return error_; }
     const connection_facts& connection() const { return connection_; }
     const transfer_counts& transferred() const { return transferred_; }

@@ -52,7 +52,7 @@ public:
 
 private:
     // A client that has said nothing costs its session, its coroutine and these bytes.
-    static constexpr std::size_t first_read = 1216;
+    static constexpr std::size_t first_read = 1152;
 
     void begin_message(std::string_view first);
     void fall_idle();

@@ -1,7 +1,7 @@
-// Who is asking: the text of a key for one request. Pure.
+// The text of a key for one request: which counters it is charged to.
 //
-// Every part of a key is escaped to a small alphabet and says which source it came from, and parts are separated by a
-// byte that no part can contain: two different identities never meet in one counter (K9).
+// Every part of a key is escaped to a small alphabet and begins with the tag of its source, and parts are separated by
+// a byte that no part can contain: two different identities never meet in one counter (K9).
 #pragma once
 
 #include "gateway/compiled/chain.hpp"

@@ -87,7 +87,7 @@ http_error read_key(const chain_part& from, request& r, charged_chain& chain)
     return http_error::none;
 }
 
-// The parts of a chain view a text that grows with every chain, and may move.
+// Sets the views of the keys when all keys are read: their text grows with every chain, and may move.
 void point_at_keys(request& r, std::size_t chains)
 {
     const auto& text = r.memory->keys;

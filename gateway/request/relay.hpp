@@ -16,7 +16,7 @@ enum class relay_end
 {
     complete,
     client_gone,
-    cut // the upstream ended too early, or sent what is no body
+    cut // the upstream ended too early, or broke the framing of its body
 };
 
 // Relays the answer whose head has been read, then gives the upstream's connection back or discards it.

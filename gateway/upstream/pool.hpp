@@ -1,5 +1,5 @@
 // The states of a pool of upstream connections, without a socket and without a clock: the caller connects, closes,
-// waits and passes the time in. One pool a worker and upstream; not thread-safe. Idle connections are taken youngest
+// waits and passes the time in. One pool per worker and upstream; not thread-safe. Idle connections are taken youngest
 // first, so that the rest can expire; servers take turns; a bounded queue waits when every server is full.
 #pragma once
 
@@ -48,8 +48,8 @@ public:
     // `avoid`: the server that just failed this request; used only when there is no other.
     ticket checkout(clock_time now, std::uint32_t avoid = nothing);
 
-    // A freed place or connection may go to who waits longest: then `what` is use_idle or open_new and `waiter` is whom
-    // to wake. `what` is wait when nobody is woken.
+    // A freed place or connection may go to the request that has waited longest: then `what` is use_idle or open_new
+    // and `waiter` is that request. `what` is wait when no request gets it.
     ticket give_back(connection_id connection,
                      clock_time now); // the exchange ended cleanly, the connection can be reused
     ticket discard(connection_id connection, clock_time now); // it was closed while in use

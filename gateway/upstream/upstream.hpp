@@ -39,8 +39,8 @@ public:
         upstream_connection* connection = nullptr; // null: `error` says why
         http::http_error error = http::http_error::none;
         bool is_reused = false;
-        bool waits = false;                // there is no idle one that is sound: go on with take()
-        http::upstream_pool::ticket place; // then
+        bool waits = false; // no usable idle connection: pass `place` to take()
+        http::upstream_pool::ticket place;
     };
     // Takes an idle connection, if there is one that is sound. `avoid`: the server this request has just failed on.
     taken take_idle(std::uint32_t avoid);
