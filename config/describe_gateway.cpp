@@ -204,8 +204,8 @@ void describe(visitor& v, store_config& x)
     v.key("connect_timeout", x.connect_timeout,
           {.doc = "How long establishing a connection may take.", .min = us(1ms), .max = us(60s)});
     v.key("on_outage", x.outage,
-          {.doc =
-               "While Redis does not answer: count locally with limit / expected_gateways, admit all, or refuse all."});
+          {.doc = "While Redis does not answer: admit all, or refuse all. local (count locally with limit / "
+                  "expected_gateways) is not built yet and will be the default."});
     v.key("expected_gateways", x.expected_gateways,
           {.doc = "How many gateways share this store.", .min = 1, .max = 10'000});
     v.key("tls", x.tls, {.doc = "Certificates for rediss://."});

@@ -24,7 +24,11 @@ load_result load_file(const std::filesystem::path& file, const environment& env 
 load_result load_text(const std::string& text, const std::string& shown_name,
                       const environment& env = process_environment());
 
-// Returns an error for each use of a feature that the configuration describes and this version does not implement.
+// Returns an error for each use of a feature that the configuration describes and this version does not implement, and
+// a warning for each use of a default that such a feature will change.
 std::vector<problem> not_built_yet(const gateway_config& config);
+
+// Returns the names of these features.
+std::vector<std::string> features_not_built();
 
 } // namespace headgate::config

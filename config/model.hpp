@@ -148,7 +148,7 @@ struct store_config
     secret password;
     duration timeout = 20ms; // maximum wait of a decision
     duration connect_timeout = 1s;
-    on_outage outage = on_outage::local;
+    on_outage outage = on_outage::open;  // will be local, once that is built
     std::uint64_t expected_gateways = 1; // in an outage the local limit is limit / this
     std::optional<redis_tls_config> tls;
     breaker_config breaker;
