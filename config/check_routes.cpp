@@ -4,7 +4,6 @@
 #include "config/values.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <unordered_map>
 
 namespace headgate::config {
@@ -33,10 +32,7 @@ void check_upstream(checker& c, const upstream_config& upstream, const std::stri
 void read_body_file(checker& c, answers_config& answers, const std::string& path)
 {
     constexpr std::uintmax_t most = std::uintmax_t{64} * 1024;
-    std::filesystem::path file = answers.body_file;
-    if (file.is_relative())
-        file = std::filesystem::path(c.at.file(c.at.find(path).file)).parent_path() / file;
-    auto read = c.env.read(file, most);
+    auto read = c.env.read(answers.body_file, most);
     if (!read.complaint.empty())
         c.error(path, "the body cannot be read: " + read.complaint);
     answers.body_template = std::move(read.text);

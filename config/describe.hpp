@@ -7,12 +7,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 
 namespace headgate::config {
 
 // Bounds as the numbers that key_options holds.
 constexpr std::uint64_t us(std::chrono::microseconds d) { return static_cast<std::uint64_t>(d.count()); }
 constexpr std::uint64_t kib(std::uint64_t n) { return n * 1024; }
+
+// Which texts are paths.
+inline bool always(std::string_view) { return true; }
+inline bool unless_dash_or_off(std::string_view text) { return text != "-" && text != "off"; }
 
 // describe_gateway.cpp
 void describe(visitor& v, gateway_config& x);

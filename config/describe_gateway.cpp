@@ -71,15 +71,18 @@ void describe(visitor& v, tls_config& x)
     v.key("certificate", x.certificate,
           {.doc = "PEM file with the certificate and its chain.",
            .required = true,
+           .is_path = always,
            .what = "path",
            .example = "/etc/headgate/tls.crt"});
     v.key("key", x.key,
           {.doc = "PEM file with the private key.",
            .required = true,
+           .is_path = always,
            .what = "path",
            .example = "/etc/headgate/tls.key"});
-    v.key("client_ca", x.client_ca,
-          {.doc = "PEM file with the CA certificates that sign client certificates.", .what = "path"});
+    v.key(
+        "client_ca", x.client_ca,
+        {.doc = "PEM file with the CA certificates that sign client certificates.", .is_path = always, .what = "path"});
     v.key("client_certificate", x.client_certificates, {.doc = "Whether clients present a certificate."});
     v.key("min_version", x.min_version, {.doc = "The oldest TLS version that is accepted.", .example = "\"1.2\""});
 }
@@ -142,9 +145,10 @@ void describe(visitor& v, log_config& x)
 
 void describe(visitor& v, access_log_config& x)
 {
-    v.key(
-        "path", x.path,
-        {.doc = "A file, `-` for standard output, or `off`. SIGUSR1 reopens the file.", .what = "path, `-` or `off`"});
+    v.key("path", x.path,
+          {.doc = "A file, `-` for standard output, or `off`. SIGUSR1 reopens the file.",
+           .is_path = unless_dash_or_off,
+           .what = "path, `-` or `off`"});
     v.key("format", x.format, {.doc = "Format of a line."});
 }
 
@@ -219,7 +223,11 @@ void describe(visitor& v, store_config& x)
 void describe(visitor& v, snapshot_config& x)
 {
     v.key("path", x.path,
-          {.doc = "File to write.", .required = true, .what = "path", .example = "/var/lib/headgate/counters"});
+          {.doc = "File to write.",
+           .required = true,
+           .is_path = always,
+           .what = "path",
+           .example = "/var/lib/headgate/counters"});
     v.key("interval", x.interval,
           {.doc = "How often the file is written; it is also written when the gateway drains.",
            .min = us(1s),
@@ -230,9 +238,11 @@ void describe(visitor& v, redis_tls_config& x)
 {
     v.key("ca", x.ca,
           {.doc = "PEM file with the CA certificates that sign the server's certificate; default: the system's.",
+           .is_path = always,
            .what = "path"});
-    v.key("certificate", x.certificate, {.doc = "PEM file with the certificate of the gateway.", .what = "path"});
-    v.key("key", x.key, {.doc = "PEM file with its private key.", .what = "path"});
+    v.key("certificate", x.certificate,
+          {.doc = "PEM file with the certificate of the gateway.", .is_path = always, .what = "path"});
+    v.key("key", x.key, {.doc = "PEM file with its private key.", .is_path = always, .what = "path"});
     v.key("server_name", x.server_name, {.doc = "Name that the server's certificate must contain; default: the host."});
 }
 

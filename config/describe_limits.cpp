@@ -16,10 +16,14 @@ void describe(visitor& v, jwt_config& x)
           {.doc = "Shared secret for HS algorithms.", .is_secret = true, .example = "${JWT_SECRET}"});
     v.key("public_key", x.public_key,
           {.doc = "PEM file with the public key for RS, PS and ES algorithms and EdDSA.",
+           .is_path = always,
            .what = "path",
            .example = "/etc/headgate/jwt.pem"});
     v.key("jwks", x.jwks,
-          {.doc = "JWKS file with the keys, for any algorithm.", .what = "path", .example = "/etc/headgate/jwks.json"});
+          {.doc = "JWKS file with the keys, for any algorithm.",
+           .is_path = always,
+           .what = "path",
+           .example = "/etc/headgate/jwks.json"});
     v.key("issuer", x.issuer,
           {.doc = "Required value of `iss`; absent: not checked.", .example = "https://login.example.com/"});
     v.key("audience", x.audience,
@@ -36,6 +40,7 @@ void describe(visitor& v, api_keys_config& x)
     v.key("file", x.file,
           {.doc = "The table, one line per key: SHA-256 of the key, user, plan. Read again on reload.",
            .required = true,
+           .is_path = always,
            .what = "path",
            .example = "/etc/headgate/api-keys"});
 }

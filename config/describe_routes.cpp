@@ -161,6 +161,7 @@ void describe(visitor& v, answers_config& x)
          .example = "\"slow down: {rule}\""});
     v.key("body_file", x.body_file,
           {.doc = "A file with the body, in place of `body`; at most 64 KiB, read at start and on reload.",
+           .is_path = always,
            .what = "path",
            .example = "/etc/headgate/429.html"});
     v.key("content_type", x.content_type,

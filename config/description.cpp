@@ -115,6 +115,16 @@ std::optional<std::string> load_context::secret_text(const node& n, const std::s
     return read.text;
 }
 
+std::string load_context::path_text(const node& n, const std::string& path, const std::string& text)
+{
+    const auto file = std::filesystem::path(text);
+    if (text.empty() || file.is_absolute())
+        return text;
+    const auto folder = folder_of(n.file);
+    at_.add_relative({path, text, folder.string()});
+    return (folder / file).lexically_normal().string();
+}
+
 void load_context::note(const std::string& path, const node& key, const node& value)
 {
     const node& n = value.is(node_kind::scalar) ? value : key;

@@ -38,6 +38,9 @@ public:
     // As text(); `file:/path` is replaced by the content of the file.
     std::optional<std::string> secret_text(const node& n, const std::string& path);
 
+    // Returns the path that a text stands for: a relative one starts from the folder of the file that contains it.
+    std::string path_text(const node& n, const std::string& path, const std::string& text);
+
     void note(const std::string& path, const node& key, const node& value);
     // Marks the value at `path` as one that no check may rely on.
     void mark_failed(const std::string& path) { failed_.insert(path); }
@@ -74,6 +77,7 @@ struct key_options
     bool is_secret = false;                               // never shown
     std::string (*check)(std::string_view) = nullptr;     // of a text; returns what is wrong, or an empty string
     std::string (*check_key)(std::string_view) = nullptr; // the same for the keys of a map
+    bool (*is_path)(std::string_view) = nullptr;          // a relative path starts at the file that contains it
     const char* what = nullptr;                           // replaces the name of the type, e.g. "path"
     const char* example = "";
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace headgate::config {
@@ -44,6 +45,14 @@ struct place
     bool from_environment = false; // contains the value of a ${VARIABLE}, which must not be shown
 };
 
+// A relative path in a configuration. It starts at the folder of the file that contains it.
+struct relative_path
+{
+    std::string key;     // stores.local.snapshot.path
+    std::string written; // after its variables were replaced
+    std::string folder;  // empty: the working directory
+};
+
 // The position of each value by its path. Checks of the typed model use it to point at the file, and to distinguish a
 // value that was given from a default.
 class places
@@ -58,6 +67,9 @@ public:
     void add(const std::string& path, place at) { places_.emplace(path, at); }
     void mark_from_environment(const std::string& path);
 
+    void add_relative(relative_path path) { relative_paths_.push_back(std::move(path)); }
+    const std::vector<relative_path>& relative_paths() const { return relative_paths_; }
+
     bool given(const std::string& path) const { return places_.contains(path); }
     bool is_from_environment(const std::string& path) const;
     // Returns the place of `path`, or of the innermost value around it that has one.
@@ -69,6 +81,7 @@ public:
 private:
     std::vector<std::string> files_;
     std::unordered_map<std::string, place> places_;
+    std::vector<relative_path> relative_paths_;
 };
 
 } // namespace headgate::config

@@ -81,9 +81,11 @@ public:
     {
         if (!n.is(node_kind::scalar))
             return l.wrong_kind(n, path, type_name(a));
-        const auto text = a.is_secret ? l.secret_text(n, path) : l.text(n, path);
+        auto text = a.is_secret ? l.secret_text(n, path) : l.text(n, path);
         if (!text)
             return;
+        if (a.is_path && a.is_path(*text))
+            text = l.path_text(n, path, *text);
         auto got = scalar<T>::parse(*text, a);
         if (got)
             *static_cast<T*>(field) = std::move(got.value);

@@ -4,9 +4,11 @@
 #include "gateway/compiled/config.hpp"
 #include "gateway/compiled/credentials.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 
 namespace headgate {
 
@@ -48,6 +50,30 @@ void check_snapshots(const config::gateway_config& config, std::vector<config::p
     }
 }
 
+// Relative paths started at the working directory once. A file that is still there is not left behind silently: a
+// snapshot that was not found would set all counters to zero.
+void check_moved_files(const config::gateway_config& config, std::vector<config::problem>& problems)
+{
+    namespace fs = std::filesystem;
+    if (!config.places)
+        return;
+    std::error_code ignored;
+    const auto here = fs::current_path(ignored);
+    for (const auto& path : config.places->relative_paths()) {
+        const auto there = (here / path.folder).lexically_normal();
+        const auto before = (here / path.written).lexically_normal(), now = (there / path.written).lexically_normal();
+        if (!fs::exists(before, ignored) || fs::exists(now, ignored))
+            continue;
+        // A value from the environment is not shown, only where it leads from.
+        const bool is_hidden = config.places->is_from_environment(path.key);
+        complain(config, problems, path.key,
+                 "a relative path starts at the folder of the file that contains it, and the file is not there; there "
+                 "is one in the working directory: move " +
+                     (is_hidden ? "it from " + here.string() : before.string()) + " to " +
+                     (is_hidden ? there : now).string() + ", or write the whole path");
+    }
+}
+
 } // namespace
 
 config::load_result load_configuration(const std::string& file)
@@ -60,6 +86,12 @@ config::load_result load_configuration(const std::string& file)
     load_credentials(*loaded.config, loaded.problems);
     check_shared_stores(*loaded.config, loaded.problems);
     check_snapshots(*loaded.config, loaded.problems);
+    check_moved_files(*loaded.config, loaded.problems);
+    std::stable_sort(loaded.problems.begin(), loaded.problems.end(), [&](const auto& a, const auto& b) {
+        const auto& places = *loaded.config->places;
+        return std::tuple(places.order_of(a.file), a.line, a.column) <
+               std::tuple(places.order_of(b.file), b.line, b.column);
+    });
     return loaded;
 }
 

@@ -65,3 +65,49 @@ TEST_CASE("a setting that is not a list or a map of names may be in one file onl
     CHECK(joined(result.problems) ==
           "a.yaml:1:1: workers: this is given in two files, first at g.yaml:4:1; keep one of them\n");
 }
+
+TEST_CASE("every relative path starts at the file that contains it")
+{
+    const auto env =
+        environment_with({{"conf/teams/keys.yaml", "api_keys: { theirs: { file: keys/theirs } }\n"
+                                                   "jwt: { theirs: { algorithms: [ RS256 ], jwks: ../jwks.json } }\n"},
+                          {"conf/429.html", "<p>"},
+                          {"conf/own/429.txt", "-"}});
+    const auto result =
+        load_text(base + "include: teams/keys.yaml\n"
+                         "log: { access: { path: log/access.log } }\n"
+                         "stores:\n"
+                         "  local: { type: memory, snapshot: { path: ./counters } }\n"
+                         "  shared: { type: redis, url: \"rediss://r\", tls: { ca: ca.crt, certificate: "
+                         "c.crt, key: /etc/c.key } }\n"
+                         "jwt: { ours: { algorithms: [ RS256 ], public_key: jwt.pem } }\n"
+                         "api_keys: { ours: { file: keys } }\n"
+                         "answers: { body_file: 429.html }\n"
+                         "routes: [ { name: all, upstream: demo, answers: { body_file: own/429.txt } } ]\n",
+                  "conf/gateway.yaml", env);
+    CHECK(!has_errors(result.problems));
+    REQUIRE(result.config);
+    const auto& config = *result.config;
+    CHECK(config.log.access.path == "conf/log/access.log");
+    CHECK(config.stores.at("local").snapshot->path == "conf/counters");
+    CHECK(config.stores.at("shared").tls->ca == "conf/ca.crt");
+    CHECK(config.stores.at("shared").tls->certificate == "conf/c.crt");
+    CHECK(config.stores.at("shared").tls->key == "/etc/c.key");
+    CHECK(config.jwt.at("ours").public_key == "conf/jwt.pem");
+    CHECK(config.jwt.at("theirs").jwks == "conf/jwks.json");
+    CHECK(config.api_keys.at("ours").file == "conf/keys");
+    CHECK(config.api_keys.at("theirs").file == "conf/teams/keys/theirs");
+    CHECK(config.answers.body_file == "conf/429.html");
+    CHECK(config.routes.at(0).answers->body_file == "conf/own/429.txt");
+}
+
+TEST_CASE("the words of log.access.path are not paths")
+{
+    for (const std::string word : {"off", "-"}) {
+        const auto result = load_text(base + "log: { access: { path: \"" + word + "\" } }\n" +
+                                          "routes: [ { name: all, upstream: demo } ]\n",
+                                      "conf/gateway.yaml", environment_with({}));
+        REQUIRE(result.config);
+        CHECK(result.config->log.access.path == word);
+    }
+}

@@ -86,8 +86,7 @@ TEST_CASE("on_outage: local is refused with what to write instead, of a store an
 {
     const std::string message = "counting locally while Redis does not answer is not implemented in this version; "
                                 "write `open` (requests pass without limits) or `closed` (requests are refused)\n";
-    CHECK(joined(problems_of(with_redis(", on_outage: local"))) ==
-          "t.yaml:3:64: stores.shared.on_outage: " + message);
+    CHECK(joined(problems_of(with_redis(", on_outage: local"))) == "t.yaml:3:66: stores.shared.on_outage: " + message);
     CHECK(joined(problems_of(with_redis(", on_outage: open", ", on_outage: local"))) ==
-          "t.yaml:5:85: chains.api.rules[0].on_outage: " + message);
+          "t.yaml:5:86: chains.api.rules[0].on_outage: " + message);
 }

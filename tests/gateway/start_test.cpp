@@ -123,3 +123,36 @@ TEST_CASE("start: a snapshot path that leads to something other than a regular f
         CHECK(complaint_about(accepted) == "");
     }
 }
+
+TEST_CASE("start: a file that a relative path found in the working directory is not left behind")
+{
+    const temporary_folder folder;
+    // From the working directory `written` leads to `counters`; from the folder of the configuration it does not.
+    std::string deep = "deep";
+    for (int i = 0; i < 30; ++i)
+        deep += "/deep";
+    std::filesystem::create_directories(folder.file(deep));
+    const auto written = std::filesystem::relative(folder.file("counters")).string();
+    const auto file = folder.file(deep + "/gateway.yaml");
+    const auto now = (std::filesystem::path(file).parent_path() / written).lexically_normal().string();
+    std::ofstream(file) << echo_on("127.0.0.1:0", ", snapshot: { path: " + written + " }");
+    const auto problems = [&] {
+        std::string all;
+        for (const auto& problem : headgate::load_configuration(file).problems)
+            all += to_string(problem) + "\n";
+        return all;
+    };
+    const auto complaint = file +
+                           ":3:68: stores.local.snapshot.path: a relative path starts at the folder of the file "
+                           "that contains it, and the file is not there; there is one in the working "
+                           "directory: move " +
+                           folder.file("counters") + " to " + now + ", or write the whole path\n";
+    const std::string unused = file + ":3:11: warning: stores.local: this is not used; remove it, or refer to it\n";
+
+    CHECK(problems() == unused); // neither exists: a first start
+    std::ofstream(folder.file("counters")) << "of an earlier version";
+    CHECK(problems() == unused + complaint);
+    std::filesystem::create_directories(std::filesystem::path(now).parent_path());
+    std::ofstream(now) << "moved";
+    CHECK(problems() == unused);
+}
