@@ -166,7 +166,7 @@ void app::check_room(const config::gateway_config& next) const
 void app::reload(config::gateway_config config)
 {
     check_room(config);
-    config_ = compile_config(std::move(config), stores_, clock_.now());
+    config_ = compile_config(std::move(config), stores_, clock_.now(), config_.get());
     metrics_.watch(stores_);
     try {
         log_.use(config_->source.log.access.path);
@@ -185,7 +185,7 @@ void app::reload(config::gateway_config config)
 // Reads the file and reloads. A file with errors changes nothing.
 void app::reload_from(const std::string& file)
 {
-    auto loaded = load_configuration(file);
+    auto loaded = load_configuration(file, &config_->verified_with);
     for (const auto& problem : loaded.problems)
         spdlog::warn("{}", to_string(problem));
     if (!loaded.config || config::has_errors(loaded.problems)) {

@@ -2,7 +2,6 @@
 
 #include "config/load.hpp"
 #include "gateway/compiled/config.hpp"
-#include "gateway/compiled/credentials.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -76,14 +75,14 @@ void check_moved_files(const config::gateway_config& config, std::vector<config:
 
 } // namespace
 
-config::load_result load_configuration(const std::string& file)
+config::load_result load_configuration(const std::string& file, const credentials* running)
 {
     auto loaded = config::load_file(file);
     if (!loaded.config)
         return loaded;
     const auto missing = config::not_built_yet(*loaded.config);
     loaded.problems.insert(loaded.problems.end(), missing.begin(), missing.end());
-    load_credentials(*loaded.config, loaded.problems);
+    load_credentials(*loaded.config, loaded.problems, running);
     check_shared_stores(*loaded.config, loaded.problems);
     check_snapshots(*loaded.config, loaded.problems);
     check_moved_files(*loaded.config, loaded.problems);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "config/load.hpp"
+#include "gateway/compiled/credentials.hpp"
 
 #include <string>
 
 namespace headgate {
 
-config::load_result load_configuration(const std::string& file);
+// `running` are the credentials in use, for a reload.
+config::load_result load_configuration(const std::string& file, const credentials* running = nullptr);
 
 } // namespace headgate

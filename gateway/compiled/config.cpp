@@ -50,12 +50,14 @@ http::header_edits make_edits(const config::header_edit& from)
 // Returns an empty text for `off`.
 std::string_view unless_off(const std::string& text) { return text == "off" ? std::string_view{} : text; }
 
-void load_credentials_of(compiled_config& compiled)
+void load_credentials_of(compiled_config& compiled, const compiled_config* running)
 {
     std::vector<config::problem> problems;
-    compiled.verified_with = load_credentials(compiled.source, problems);
-    if (!problems.empty())
-        throw std::runtime_error(to_string(problems.front()));
+    compiled.verified_with = load_credentials(compiled.source, problems, running ? &running->verified_with : nullptr);
+    for (const auto& problem : problems) {
+        if (problem.level == config::severity::error)
+            throw std::runtime_error(to_string(problem));
+    }
 }
 
 // Throws when the rules have too many variants. To be called before anything is defined in a store, because a reload
@@ -139,11 +141,11 @@ std::shared_ptr<const tls_context> make_tls(const config::store_config& store)
 }
 
 std::shared_ptr<const compiled_config> compile_config(config::gateway_config config, store_map& stores,
-                                                      limiter::time_point now)
+                                                      limiter::time_point now, const compiled_config* running)
 {
     auto compiled = std::make_shared<compiled_config>();
     compiled->source = std::move(config);
-    load_credentials_of(*compiled);
+    load_credentials_of(*compiled, running);
     check_variants(compiled->source);
     compile_chains(*compiled, stores, now);
     compile_forwarding(*compiled);

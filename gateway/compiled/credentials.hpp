@@ -7,6 +7,7 @@
 #include "gateway/identity/api_key_table.hpp"
 #include "gateway/identity/token_verifier.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,22 @@ struct token_provider
     identity::token_verifier verifier;
 };
 
+struct named_table
+{
+    std::string name;
+    std::shared_ptr<const identity::api_key_table> keys;
+};
+
 struct credentials
 {
-    std::vector<token_provider> providers;       // in the order of `jwt`
-    std::vector<identity::api_key_table> tables; // in the order of `api_keys`
+    std::vector<token_provider> providers; // in the order of `jwt`
+    std::vector<named_table> tables;       // in the order of `api_keys`
 };
 
 // Reads the files. Each problem has the position of the entry that names the file. The result is complete only if there
-// are no problems.
-credentials load_credentials(const config::gateway_config& config, std::vector<config::problem>& problems);
+// are no errors. `running` are those in use, for a reload: a file without a single byte does not empty their tables.
+credentials load_credentials(const config::gateway_config& config, std::vector<config::problem>& problems,
+                             const credentials* running = nullptr);
 
 // Returns the number of the entry with this name; for an empty name, that of the only entry.
 std::size_t provider_number(const config::gateway_config& config, const std::string& name);

@@ -86,8 +86,8 @@ public:
             problems_.push_back(std::string(name_) + ": and " + std::to_string(wrong_lines_ - most_problems) +
                                 " more lines like these");
         if (!problems_.empty())
-            return {{}, std::move(problems_)};
-        return {std::move(table_), {}};
+            return {{}, std::move(problems_), false};
+        return {std::move(table_), {}, false};
     }
 
 private:
@@ -136,7 +136,7 @@ api_key_table::loaded api_key_table::load(const std::string& path)
 {
     const auto file = config::read_regular_file(path, largest_file);
     if (!file.complaint.empty())
-        return {{}, {path + ": " + file.complaint}};
+        return {{}, {path + ": " + file.complaint}, false};
     return from_text(file.text, path);
 }
 
@@ -144,7 +144,9 @@ api_key_table::loaded api_key_table::from_text(std::string_view text, std::strin
 {
     reader lines(name);
     lines.read(text);
-    return lines.finish();
+    auto result = lines.finish();
+    result.has_no_bytes = text.empty();
+    return result;
 }
 
 const api_key_table::row* api_key_table::find(std::string_view presented_key) const
@@ -157,6 +159,18 @@ const api_key_table::row* api_key_table::find(std::string_view presented_key) co
         return nullptr;
     const auto found = rows_.find(key);
     return found == rows_.end() ? nullptr : &found->second.owner;
+}
+
+std::vector<api_key_table::named_plan> api_key_table::plans_not_in(std::span<const std::string> plans) const
+{
+    std::vector<named_plan> out;
+    for (const auto& [_, numbered] : rows_) {
+        const auto& plan = numbered.owner.plan;
+        if (!plan.empty() && std::find(plans.begin(), plans.end(), plan) == plans.end())
+            out.push_back({numbered.line, plan});
+    }
+    std::sort(out.begin(), out.end(), [](const named_plan& a, const named_plan& b) { return a.line < b.line; });
+    return out;
 }
 
 } // namespace headgate::identity

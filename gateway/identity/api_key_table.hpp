@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,6 +38,14 @@ public:
     // visible ASCII (K6).
     const row* find(std::string_view presented_key) const;
     std::size_t size() const { return rows_.size(); }
+
+    struct named_plan
+    {
+        std::size_t line;
+        std::string plan;
+    };
+    // Returns the rows whose plan is none of these, in the order of their lines.
+    std::vector<named_plan> plans_not_in(std::span<const std::string> plans) const;
 
 private:
     using digest = std::array<std::uint8_t, 32>;
@@ -66,6 +75,7 @@ struct api_key_table::loaded
 {
     std::optional<api_key_table> table; // set when there are no problems
     std::vector<std::string> problems;  // `file:line: what is wrong; what would be right`
+    bool has_no_bytes = false;          // not even a comment: perhaps the file is just being written
 };
 
 } // namespace headgate::identity

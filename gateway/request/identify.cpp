@@ -42,7 +42,7 @@ reading read_api_key(const compiled_source& source, const request& r, std::strin
 {
     if (const auto found = http::read_header(r.head().fields, source.name, value); found != reading::present)
         return found;
-    const auto* owner = r.config().verified_with.tables[source.verified_by].find(value);
+    const auto* owner = r.config().verified_with.tables[source.verified_by].keys->find(value);
     if (!owner || (source.is_plan && owner->plan.empty()))
         return reading::absent;
     value = source.is_plan ? owner->plan : owner->user;
