@@ -85,6 +85,8 @@ void check_identity(checker& c);
 void check_chains(checker& c);
 void check_routes(checker& c);
 void warn_of_shadowed_routes(checker& c);
+// Warns of sources that no request can have, and of plans that change nothing.
+void warn_of_unused_identity(checker& c);
 // Checks the sources of a key or of plans.
 void check_sources(checker& c, const std::vector<key_source>& sources, const std::string& path);
 // Checks the overrides of a rule, and of plans, and replaces their entries by the full spelling of what they mean.

@@ -122,6 +122,7 @@ void check_all(checker& c)
     // A misspelt reference also leaves its target unused; one message is enough.
     if (has_errors(c.problems))
         return;
+    warn_of_unused_identity(c);
     c.warn_unused(c.config.chains, "chains", c.used_chains);
     c.warn_unused(c.config.keys, "keys", c.used_keys);
     c.warn_unused(c.config.stores, "stores", c.used_stores);

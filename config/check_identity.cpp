@@ -90,7 +90,67 @@ void check_plans(checker& c, plans_config& plans)
     check_plan_overrides(c, plans, "plans.overrides");
 }
 
+// Returns whether a path of any route has this parameter.
+bool is_param_of_a_route(const gateway_config& config, const std::string& name)
+{
+    const auto has_it = [&](const std::string& path) { return path.find("{" + name + "}") != std::string::npos; };
+    return std::any_of(config.routes.begin(), config.routes.end(), [&](const route_config& route) {
+        return std::any_of(route.match.paths.begin(), route.match.paths.end(), has_it);
+    });
+}
+
+void warn_of_missing_params(checker& c, const std::vector<key_source>& sources, const std::string& path)
+{
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        const auto& param = sources[i].path_param;
+        const auto place = path + "[" + std::to_string(i) + "].path_param";
+        if (param && !is_param_of_a_route(c.config, *param))
+            c.warn(place, "no route has the parameter " + c.quote(place, "{" + *param + "}") +
+                              ", so this source is never present; add it to a path, as in /users/{" +
+                              (c.at.is_from_environment(place) ? "id" : *param) + "}");
+    }
+}
+
+// Returns the plans that a rule has a limit for.
+std::set<std::string> plans_of_rules(const gateway_config& config)
+{
+    std::set<std::string> out;
+    for (const auto& [_, chain] : config.chains)
+        for (const auto& rule : chain.rules)
+            for (const auto& [plan, limit] : rule.plans)
+                out.insert(plan);
+    return out;
+}
+
+// A plan is of use when some rule tells it from the default plan.
+void warn_of_unused_plans(checker& c, const plans_config& plans)
+{
+    const auto used = plans_of_rules(c.config);
+    if (used.empty())
+        return c.warn("plans", "no rule has limits by plan; add `plans` to a rule, as in plans: { " +
+                                   plans.default_plan + ": 60/minute }, or remove this");
+    if (used.contains(plans.default_plan))
+        return;
+    for (std::size_t i = 0; i < plans.names.size(); ++i)
+        if (plans.names[i] != plans.default_plan && !used.contains(plans.names[i]))
+            c.warn("plans.names[" + std::to_string(i) + "]",
+                   "no rule has a limit for this plan, so it is the same as the default plan; add it to the `plans` of "
+                   "a rule, or remove it");
+}
+
 } // namespace
+
+void warn_of_unused_identity(checker& c)
+{
+    for (const auto& [name, key] : c.config.keys) {
+        const auto path = "keys." + name;
+        warn_of_missing_params(c, key.sources, c.at.given(path + ".sources") ? path + ".sources" : path);
+    }
+    if (!c.config.plans)
+        return;
+    warn_of_missing_params(c, c.config.plans->sources, "plans.sources");
+    warn_of_unused_plans(c, *c.config.plans);
+}
 
 void check_sources(checker& c, const std::vector<key_source>& sources, const std::string& path)
 {

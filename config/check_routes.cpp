@@ -19,9 +19,11 @@ void check_upstream(checker& c, const upstream_config& upstream, const std::stri
     else if (!upstream.echo && upstream.servers.empty())
         c.error(path, "the upstream has no servers; write `servers: [ 127.0.0.1:9000 ]`, or `echo: true`");
     std::set<std::string> seen;
-    for (std::size_t i = 0; i < upstream.servers.size(); ++i)
-        if (!seen.insert(upstream.servers[i].text()).second)
-            c.error(path + ".servers[" + std::to_string(i) + "]", "this server is listed twice; remove one");
+    for (std::size_t i = 0; i < upstream.servers.size(); ++i) {
+        const auto place = path + ".servers[" + std::to_string(i) + "]";
+        if (c.is_valid(place) && !seen.insert(upstream.servers[i].text()).second)
+            c.error(place, "this server is listed twice; remove one");
+    }
     if (upstream.host != "keep" && upstream.host != "rewrite")
         if (const auto complaint = check_host_pattern(upstream.host);
             !complaint.empty() || upstream.host.starts_with("*"))

@@ -29,6 +29,26 @@ bool is_host_name(std::string_view host)
     });
 }
 
+// Explains a text with a scheme, such as http://host.
+std::string without_scheme(std::string_view text, bool name_allowed)
+{
+    const std::string shape =
+        name_allowed ? "host:port, such as api.internal:80" : "address:port, such as 127.0.0.1:80";
+    if (text.starts_with("https://") && name_allowed)
+        return "it must be " + shape + ", without a scheme; TLS to servers is not built yet";
+    return "it must be " + shape + ", without a scheme and without a path";
+}
+
+// Explains a name where only an address can be used.
+std::string why_no_name(std::string_view host)
+{
+    const auto name = host == "localhost" ? "`localhost`" : "a name";
+    return std::string("it must be an address, not ") + name +
+           ", which may have several: 127.0.0.1:8080 or [::1]:8080 for this machine only, 0.0.0.0:8080 or [::]:8080 "
+           "for "
+           "all networks";
+}
+
 } // namespace
 
 parsed<host_port> parse_host_port(std::string_view text, bool name_allowed)
@@ -36,6 +56,8 @@ parsed<host_port> parse_host_port(std::string_view text, bool name_allowed)
     const char* expected = name_allowed ? "it must be host:port, such as 127.0.0.1:9000 or api.internal:9000"
                                         : "it must be address:port, such as 127.0.0.1:8080 or [::1]:8080";
     host_port out;
+    if (text.find("://") != std::string_view::npos)
+        return {out, without_scheme(text, name_allowed)};
     const auto colon = text.rfind(':');
     if (colon == std::string_view::npos)
         return {out, expected};
@@ -47,7 +69,7 @@ parsed<host_port> parse_host_port(std::string_view text, bool name_allowed)
     } else if (host.find(':') != std::string_view::npos) {
         return {out, "an IPv6 address needs brackets, such as [::1]:8080"};
     } else if (!parse_address(host) && !(name_allowed && is_host_name(host))) {
-        return {out, expected};
+        return {out, !name_allowed && is_host_name(host) ? why_no_name(host) : expected};
     }
     const auto port = parse_count(text.substr(colon + 1));
     if (!port)

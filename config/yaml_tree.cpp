@@ -223,6 +223,18 @@ int line_indented_by_tab(const std::string& text, int up_to_line)
     return 0;
 }
 
+// Inside { } and [ ] the brace of an unquoted ${NAME} begins a map, and yaml-cpp complains about that. Returns the
+// column of the `$` if the error at this column is one, else 0.
+int column_of_variable(const std::string& text, int line, int column)
+{
+    std::istringstream lines(text);
+    std::string found;
+    for (int number = 0; number < line && std::getline(lines, found); ++number) {
+    }
+    const auto brace = static_cast<std::size_t>(std::max(column, 1)) - 1;
+    return brace > 0 && brace < found.size() && found.compare(brace - 1, 2, "${") == 0 ? column - 1 : 0;
+}
+
 problem bad_encoding(const std::string& text, std::size_t at, const std::string& shown_name)
 {
     const auto before = std::string_view(text).substr(0, at);
@@ -284,6 +296,13 @@ tree parse_yaml(const std::string& text, int file, const std::string& shown_name
         const int line = std::max(e.mark.line + 1, 1);
         if (const int tab = line_indented_by_tab(text, line + 1))
             problems.push_back({severity::error, shown_name, tab, 1, {}, "a tab in the indentation; use spaces"});
+        else if (const int variable = column_of_variable(text, line, e.mark.column + 1))
+            problems.push_back({severity::error,
+                                shown_name,
+                                line,
+                                variable,
+                                {},
+                                "inside `{ }` and `[ ]` a value with `${` must be in quotes, as in \"${NAME}\""});
         else
             problems.push_back({severity::error,
                                 shown_name,

@@ -1,11 +1,13 @@
 #include "gateway/load_configuration.hpp"
 
 #include "config/load.hpp"
+#include "config/yaml_tree.hpp"
 #include "gateway/compiled/config.hpp"
 
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <system_error>
 #include <tuple>
 
@@ -73,11 +75,24 @@ void check_moved_files(const config::gateway_config& config, std::vector<config:
     }
 }
 
+config::load_result load_standard_input()
+{
+    const std::string name = "<stdin>";
+    std::string text;
+    char piece[65536];
+    while (std::cin.read(piece, sizeof piece) || std::cin.gcount() > 0) {
+        text.append(piece, static_cast<std::size_t>(std::cin.gcount()));
+        if (text.size() > config::max_file_bytes)
+            return {{}, {{config::severity::error, name, 0, 0, {}, "this is larger than 16 MiB, the maximum"}}};
+    }
+    return config::load_text(text, name);
+}
+
 } // namespace
 
 config::load_result load_configuration(const std::string& file, const credentials* running)
 {
-    auto loaded = config::load_file(file);
+    auto loaded = file == "-" ? load_standard_input() : config::load_file(file);
     if (!loaded.config)
         return loaded;
     const auto missing = config::not_built_yet(*loaded.config);
@@ -92,6 +107,16 @@ config::load_result load_configuration(const std::string& file, const credential
                std::tuple(places.order_of(b.file), b.line, b.column);
     });
     return loaded;
+}
+
+std::map<std::string, config::byte_size> memory_of_stores(const config::gateway_config& config)
+{
+    store_map stores;
+    compile_config(config, stores, {});
+    std::map<std::string, config::byte_size> out;
+    for (const auto& [name, store] : stores)
+        out.emplace(name, config::byte_size{store->bound_bytes()});
+    return out;
 }
 
 } // namespace headgate

@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <iostream>
 
 namespace {
@@ -36,12 +37,22 @@ int check(const std::string& file)
     const auto config = load(file);
     if (!config)
         return bad_configuration;
-    std::cout << config::summarise(*config);
+    try {
+        std::cout << config::summarise(*config, memory_of_stores(*config));
+    } catch (const std::exception& error) {
+        std::cerr << file << ": " << error.what() << '\n';
+        return bad_configuration;
+    }
     return ok;
 }
 
 int run(const std::string& file)
 {
+    if (file == "-") {
+        std::cerr
+            << "a reload reads the configuration again, which standard input does not allow; write it to a file\n";
+        return bad_usage;
+    }
     auto config = load(file);
     if (!config)
         return bad_configuration;
@@ -57,10 +68,31 @@ int run(const std::string& file)
     }
 }
 
+// Returns what is wrong with the first word of the command line; empty when it is a command or an option.
+std::string complain_about(const std::string& word)
+{
+    const std::vector<std::string> commands = {"run", "check", "version"}, options = {"-h", "--help", "--version"};
+    const auto is_in = [&](const std::vector<std::string>& list) {
+        return std::find(list.begin(), list.end(), word) != list.end();
+    };
+    if (is_in(commands) || is_in(options))
+        return {};
+    if (word.starts_with("-"))
+        return "`" + word + "` is not an option" + config::did_you_mean(word, options);
+    if (word.ends_with(".yaml") || word.ends_with(".yml"))
+        return "`" + word + "` is not a command; did you mean `headgate run " + word + "`?";
+    const auto hint = config::did_you_mean(word, commands);
+    return "`" + word + "` is not a command" + (hint.empty() ? "; the commands are run, check and version" : hint);
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
+    if (const auto complaint = argc > 1 ? complain_about(argv[1]) : std::string(); !complaint.empty()) {
+        std::cerr << complaint << "\nRun with --help for more information.\n";
+        return bad_usage;
+    }
     CLI::App cli{"headgate: an HTTP gateway that limits the rate of requests.\n\n"
                  "  headgate check gateway.yaml     check a configuration and print what it means\n"
                  "  headgate run gateway.yaml       start\n\n"
@@ -68,12 +100,13 @@ int main(int argc, char** argv)
                  "flight and ends.\n"
                  "Exit status: 0, 1 when the configuration is bad, 2 when the command line is."};
     cli.require_subcommand(1);
+    cli.set_version_flag("--version", "headgate " HEADGATE_VERSION, "Print the version");
     std::string file;
     auto* run_command = cli.add_subcommand("run", "Start the gateway on a configuration");
     run_command->add_option("FILE", file, "the configuration, e.g. gateway.yaml")->required();
     auto* check_command =
         cli.add_subcommand("check", "Check a configuration and print what it means; does not start the gateway");
-    check_command->add_option("FILE", file, "the configuration, e.g. gateway.yaml")->required();
+    check_command->add_option("FILE", file, "the configuration, e.g. gateway.yaml; - for standard input")->required();
     auto* version_command = cli.add_subcommand("version", "Print the version");
 
     try {

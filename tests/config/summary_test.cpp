@@ -26,7 +26,9 @@ TEST_CASE("rules in words")
         {"algorithm: fixed_window, limit: 10000/day", "10000 per calendar day (UTC) for each user"},
         {"algorithm: fixed_window, limit: 5 per 10m, align: first",
          "5 per 10m for each user, counted from the first request"},
-        {"algorithm: sliding_window, limit: 100 per 90s", "100 per 90s for each user, in any period of that length"},
+        {"algorithm: sliding_window, limit: 100 per 90s",
+         "100 per 90s for each user, estimated from this window and the one before"},
+        {"algorithm: sliding_log, limit: 100 per 90s", "100 per 90s for each user, in any period of that length"},
         {"algorithm: concurrency, limit: 10", "10 at the same time for each user"},
         {"algorithm: gcra, limit: 5/s, mode: shadow",
          "5 per second for each user, at most 5 at once (shadow: never refuses)"},
@@ -59,6 +61,8 @@ TEST_CASE("the summary of gateway.yaml")
     REQUIRE(result.config);
     CHECK(summarise(*result.config) == "listeners\n"
                                        "  127.0.0.1:8080\n"
+                                       "trusted proxies\n"
+                                       "  none: a client's address is that of its connection\n"
                                        "admin\n"
                                        "  127.0.0.1:9901\n"
                                        "stores\n"
@@ -71,4 +75,46 @@ TEST_CASE("the summary of gateway.yaml")
                                        "    day: 10000 per calendar day (UTC) for each user\n"
                                        "upstreams\n"
                                        "  demo: the built-in echo\n");
+}
+
+TEST_CASE("the summary shows plans, overrides, exemptions, trusted proxies and the memory of stores")
+{
+    const auto result = load(
+        "listeners: [ { address: 127.0.0.1:8080 } ]\n"
+        "trusted_proxies: [ 10.0.0.0/8, 192.0.2.1 ]\n"
+        "forwarding: { client_address: forwarded }\n"
+        "stores: { local: { type: memory, max_keys: 5000 } }\n"
+        "keys: { user: [ { header: X-API-Key }, client_ip ] }\n"
+        "plans: { names: [ free, pro ], default: free, sources: [ { header: X-Plan }, { cookie: plan } ], overrides: { "
+        "X-API-Key=k1: pro } }\n"
+        "chains: { api: { rules: [ { name: minute, key: user, algorithm: gcra, limit: 5/s, plans: { pro: 50/s }, "
+        "overrides: { client_ip=203.0.113.7: unlimited } } ] } }\n"
+        "upstreams: { demo: { echo: true } }\n"
+        "routes: [ { name: all, chains: api, upstream: demo, match: { headers: { X-Secret: "
+        "\"${HEADGATE_TEST_TOKEN}\" } }, exempt: { methods: [ OPTIONS, HEAD ], paths: /healthz, networks: "
+        "10.0.0.0/8 } } ]\n");
+    CHECK(joined(result.problems) == "");
+    REQUIRE(result.config);
+    CHECK(summarise(*result.config, {{"local", byte_size{13 * 1024 * 1024 + 1}}}) ==
+          "listeners\n"
+          "  127.0.0.1:8080\n"
+          "trusted proxies\n"
+          "  10.0.0.0/8, 192.0.2.1; the client's address: Forwarded\n"
+          "stores\n"
+          "  local: in memory, at most 5000 keys in 14 MiB\n"
+          "routes, first match wins\n"
+          "  1. all: everything with X-Secret: *** -> api -> demo\n"
+          "     not limited: methods OPTIONS, HEAD; paths /healthz; networks 10.0.0.0/8\n"
+          "chains, each decided at once\n"
+          "  api (store local)\n"
+          "    minute: 5 per second for each user, at most 5 at once, 1 plan with its own limit, 1 override\n"
+          "      plan pro: 50/s\n"
+          "      user/client_ip=203.0.113.7: unlimited\n"
+          "plans\n"
+          "  free, pro; the default is free\n"
+          "  read from header:X-Plan, then cookie:plan\n"
+          "plans of single identities, wherever their source identifies the request\n"
+          "  user/header:X-API-Key=k1: pro\n"
+          "upstreams\n"
+          "  demo: the built-in echo\n");
 }
