@@ -257,12 +257,12 @@ void describe(visitor& v, breaker_config& x)
 void describe(visitor& v, lease_config& x)
 {
     v.key("share", x.share_percent,
-          {.doc = "Maximum share of a key's remaining quota that one gateway takes in advance.",
+          {.doc = "Maximum share of a key's remaining quota that all gateways together take in advance.",
            .min = 1,
            .max = 50,
            .percent = true});
     v.key("max_age", x.max_age,
-          {.doc = "Unused tokens are returned after this time.", .min = us(10ms), .max = us(1min)});
+          {.doc = "Unused tokens are returned after this time.", .min = us(100ms), .max = us(1min)});
 }
 
 } // namespace headgate::config

@@ -64,7 +64,7 @@ struct feature
 // One entry per feature; implementing the feature removes the entry.
 const feature features[] = {
     {"forwarding trailers", [](finder& f) { f.at(!f.config.forwarding.trailers.empty(), "forwarding.trailers"); }},
-    {"TLS",
+    {"TLS for clients",
      [](finder& f) {
          f.each_listener([&](const auto& x, const auto& path) { f.at(x.tls.has_value(), path + ".tls"); });
      }},
@@ -76,9 +76,8 @@ const feature features[] = {
      [](finder& f) {
          f.each_redis(
              [&](const auto& x, const auto& path) { f.at(x.outage == on_outage::local, path + ".on_outage"); });
-         f.each_rule([&](const rule_config& x, const auto& path) {
-             f.at(x.outage == on_outage::local, path + ".on_outage");
-         });
+         f.each_rule(
+             [&](const rule_config& x, const auto& path) { f.at(x.outage == on_outage::local, path + ".on_outage"); });
      },
      "write `open` (requests pass without limits) or `closed` (requests are refused)"},
     {"leasing tokens",

@@ -24,6 +24,7 @@ std::string json_schema()
     out.update(whole);
     out["type"] = "object";
     // A key that is missing here may be in an included file.
+    out["anyOf"] = {{{"required", out["required"]}}, {{"required", {"include"}}}};
     out.erase("required");
     return out.dump(1) + "\n";
 }

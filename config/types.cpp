@@ -193,7 +193,14 @@ parsed<limit_value> scalar<limit_value>::parse(const std::string& text, const ke
     return parse_limit(text);
 }
 json scalar<limit_value>::show(const limit_value& value, const key_options&) { return value.text; }
-json scalar<limit_value>::schema(const key_options&) { return text_or_number(); }
+json scalar<limit_value>::schema(const key_options&)
+{
+    auto out = text_or_number();
+    out["pattern"] = "^ *([0-9]+ *((/ *|per +)([0-9]+ *)?"
+                     "(us|ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?|months?))?|unlimited|blocked) *$"
+                     "|\\$\\{";
+    return out;
+}
 std::string scalar<limit_value>::type_name(const key_options&) { return "limit such as 60/minute or 100 per 90s"; }
 std::string scalar<limit_value>::bounds(const key_options&) { return "1 to 2^53, a period of at most a year"; }
 

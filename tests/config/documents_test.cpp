@@ -1,10 +1,12 @@
 // gateway.yaml, config/schema.json and docs/configuration.md agree with the loader. To regenerate the last two:
 //   HEADGATE_REGENERATE=1 build/dev/test_config
 #include "config/schema.hpp"
+#include "config/values.hpp"
 #include "config/yaml_tree.hpp"
 #include "tests/config/support.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 #include <fstream>
@@ -93,6 +95,39 @@ TEST_CASE("config/schema.json is the loader's schema")
         std::ofstream("config/schema.json") << json_schema();
     const bool equal = read_text("config/schema.json") == json_schema();
     CHECK_MESSAGE(equal, "config/schema.json is not what config/describe*.cpp says; ", how);
+}
+
+TEST_CASE("the schema accepts the limits that the loader accepts, and no others")
+{
+    const auto schema = nlohmann::json::parse(json_schema());
+    const auto& rule =
+        schema.at("properties").at("chains").at("additionalProperties").at("properties").at("rules").at("items");
+    const std::regex shape(rule.at("properties").at("limit").at("pattern").get<std::string>());
+    for (const std::string text :
+         {"60/minute", "5/s",    "100 per 90s",  "1/month", "5 / 10m",   " 7/week ", "10",   "unlimited", "blocked",
+          "60rpm",     "60 rpm", "60/fortnight", "per 90s", "60per 90s", "60/",      "-1/s", "1.5/s",     "60/minute!",
+          "",          "6 0/s",  "9/days",       "9/secs",  "1/us"}) {
+        CAPTURE(text);
+        CHECK(std::regex_search(text, shape) == bool(parse_limit(text)));
+    }
+    CHECK(std::regex_search("${LIMIT}/minute", shape));
+}
+
+TEST_CASE("the schema requires listeners and routes, which may be in an included file")
+{
+    const auto schema = nlohmann::json::parse(json_schema());
+    CHECK(schema.at("anyOf") ==
+          nlohmann::json::parse(R"([ {"required": ["listeners", "routes"]}, {"required": ["include"]} ])"));
+}
+
+TEST_CASE("the documents name every feature that is not implemented")
+{
+    const auto reference = read_text("docs/configuration.md"), readme = read_text("README.md");
+    for (const auto& feature : features_not_built()) {
+        CAPTURE(feature);
+        CHECK(reference.find(feature) != std::string::npos);
+        CHECK(readme.find(feature) != std::string::npos);
+    }
 }
 
 TEST_CASE("docs/configuration.md lists every key as the loader knows it")
