@@ -10,6 +10,7 @@
 #include "gateway/request/settle.hpp"
 #include "gateway/request/tunnel.hpp"
 #include "gateway/request/upload.hpp"
+#include "gateway/request/upstream_answer.hpp"
 #include "gateway/request/upstream_head.hpp"
 #include "gateway/upstream/upstream.hpp"
 #include "gateway/worker.hpp"
@@ -39,41 +40,6 @@ http_error read_failed(const upstream_connection& link, const error_code& error)
     if (link.read_timed_out())
         return http_error::upstream_timeout;
     return error == asio::error::eof ? http_error::upstream_closed : http_error::upstream_reset;
-}
-
-// Returns nothing while the bytes are not enough for a head, interim or final.
-std::optional<http_error> parse_answer_head(request& r)
-{
-    const auto& bytes = r.upstream.answer.bytes();
-    if (bytes.empty())
-        return std::nullopt;
-    auto& parser = r.memory->answer_parser;
-    switch (parser.feed(bytes.view())) {
-    case http::parse_state::need_more:
-        return std::nullopt;
-    case http::parse_state::failed:
-        return parser.error();
-    case http::parse_state::done:
-        break;
-    }
-    return http::frame_response(r.head().method_number, r.answer(), r.memory->answer_framing);
-}
-
-void drop_interim_head(request& r)
-{
-    auto& bytes = r.upstream.answer.bytes();
-    const auto used = r.memory->answer_parser.consumed();
-    std::memmove(bytes.data(), bytes.data() + used, bytes.size() - used);
-    bytes.truncate(bytes.size() - used);
-    r.memory->answer_parser.reset();
-    ++r.upstream.interim_heads;
-}
-
-// Whether the upstream's 101 answers this client's handshake and no other: all that follows passes unseen (C7).
-bool accepts_handshake(const request& r)
-{
-    const auto* key = r.head().fields.find(http::field_id::sec_websocket_key);
-    return key && http::accepts_websocket(r.answer(), r.memory->answer_framing.connection, key->value);
 }
 
 // Passes a 1xx head on (C5); a 101 is the answer to a handshake, or wrong.
