@@ -37,8 +37,15 @@ void describe(visitor& v, upstream_timeouts& x)
            .min = us(1ms),
            .max = us(5min)});
     v.key("first_byte", x.first_byte,
-          {.doc = "Until the response begins; 504 if exceeded.", .min = us(1ms), .max = us(24h)});
-    v.key("idle", x.idle, {.doc = "Between two parts of the response.", .min = us(1ms), .max = us(24h)});
+          {.doc = "From the end of the request, body included, until the response begins; 504 if exceeded.",
+           .min = us(1ms),
+           .max = us(24h)});
+    v.key("idle", x.idle,
+          {.doc =
+               "Between two parts of the response, once the whole request has been sent; also while the server takes "
+               "nothing of a request.",
+           .min = us(1ms),
+           .max = us(24h)});
 }
 
 void describe(visitor& v, pool_config& x)

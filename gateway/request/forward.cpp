@@ -37,7 +37,7 @@ struct outgoing
 
 http_error read_failed(const upstream_connection& link, const error_code& error)
 {
-    if (link.read_timed_out())
+    if (link.read_timed_out() || link.write_timed_out())
         return http_error::upstream_timeout;
     return error == asio::error::eof ? http_error::upstream_closed : http_error::upstream_reset;
 }

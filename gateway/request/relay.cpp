@@ -145,7 +145,10 @@ void answer_relay::finish(relay_end how)
         r_.record.error = http_error::client_gone;
     if (how == relay_end::cut) {
         r_.record.error = has_stalled ? http_error::upstream_idle_timeout : http_error::upstream_truncated;
-        r_.worker.metrics().of_upstream(r_.upstream.pool->name()).failures.add();
+        if (upload_.client_error() != http_error::none) // it cut the request, and so its own answer
+            r_.record.error = upload_.client_error();
+        else
+            r_.worker.metrics().of_upstream(r_.upstream.pool->name()).failures.add();
         r_.client.abort();
     }
 }

@@ -49,6 +49,7 @@ http_error body_upload::take_first(std::string_view& out)
 void body_upload::begin(upstream_connection& to)
 {
     is_running_ = true;
+    to.begin_upload();
     spawn(r_.worker.loop().get_executor(), run(to));
 }
 
@@ -84,6 +85,7 @@ task<> body_upload::run(upstream_connection& to)
     }
     has_failed_ = has_failed_ || !r_.client.has_read_body();
     is_running_ = false;
+    to.end_upload();
     ended_.notify();
 }
 

@@ -31,9 +31,9 @@ task<error_code> upstream_connection::read(kernel_pipe& into, std::size_t most, 
             continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK)
             co_return error_code(errno, boost::system::system_category());
-        reading_.arm(within);
+        begin_read(within);
         const auto [error] = co_await socket_.async_wait(asio::socket_base::wait_read, as_result);
-        reading_.disarm();
+        end_read();
         if (error)
             co_return error;
     }

@@ -40,16 +40,30 @@ public:
     auto read(http::byte_buffer& into, deadline_list& within)
     {
         const auto room = std::max(into.capacity() - into.size(), least_room);
-        reading_.arm(within);
+        begin_read(within);
         return socket_.async_read_some(asio::buffer(into.prepare(room), room),
                                        asio::deferred([this, &into](const error_code& error, std::size_t bytes) {
-                                           reading_.disarm();
+                                           end_read();
                                            into.commit(bytes);
                                            return asio::deferred.values(io_result{error, bytes});
                                        }));
     }
     // The same through the kernel, into an empty pipe.
     task<error_code> read(kernel_pipe& into, std::size_t most, deadline_list& within);
+    // While the request is still being sent an answer is not late: deadlines of reads begin when that has ended.
+    void begin_upload() { is_uploading_ = true; }
+    void end_upload()
+    {
+        is_uploading_ = false;
+        restart_read_deadline();
+    }
+    // For the read that waits now, if there is one.
+    void restart_read_deadline()
+    {
+        if (waits_within_ && !is_uploading_)
+            reading_.arm(*waits_within_);
+    }
+
     // The last read or connect or send ended because its time was over.
     bool read_timed_out() const { return reading_.expired(); }
     bool write_timed_out() const { return writer_.deadline().expired(); }
@@ -63,11 +77,24 @@ public:
 private:
     static constexpr std::size_t least_room = 4096; // for a read
 
+    void begin_read(deadline_list& within)
+    {
+        waits_within_ = &within;
+        restart_read_deadline();
+    }
+    void end_read()
+    {
+        waits_within_ = nullptr;
+        reading_.disarm();
+    }
+
     stream_socket socket_;
     socket_deadline reading_;
     stream_writer<stream_socket> writer_;
     http::upstream_pool::connection_id id_;
     std::uint32_t server_;
+    deadline_list* waits_within_ = nullptr; // of the read that waits
+    bool is_uploading_ = false;
 };
 
 } // namespace headgate
