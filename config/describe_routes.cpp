@@ -46,6 +46,11 @@ void describe(visitor& v, upstream_timeouts& x)
                "nothing of a request.",
            .min = us(1ms),
            .max = us(24h)});
+    v.key("tunnel", x.tunnel,
+          {.doc = "A WebSocket on which neither side has sent anything for so long is closed.",
+           .min = us(1ms),
+           .max = us(365 * 24h),
+           .unlimited = true});
 }
 
 void describe(visitor& v, pool_config& x)

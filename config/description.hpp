@@ -70,7 +70,7 @@ struct key_options
     std::uint64_t min = 0; // counts; microseconds of a duration; bytes of a size
     std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
     const char* zero_name = nullptr;                      // how 0 is written: auto, unlimited
-    bool unlimited = false;                               // a size may be `unlimited`
+    bool unlimited = false;                               // a size or duration may be `unlimited`
     bool percent = false;                                 // a count is written 10%
     bool host_name = false;                               // the host of host:port may be a name
     bool one_or_many = false;                             // a list of one may be written without brackets

@@ -301,7 +301,8 @@ struct upstream_timeouts
 {
     duration connect = 2s;
     duration first_byte = 60s;
-    duration idle = 60s; // between two parts of the response
+    duration idle = 60s;  // between two parts of the response
+    duration tunnel = 1h; // a WebSocket that both sides leave silent
     bool operator==(const upstream_timeouts&) const = default;
 };
 

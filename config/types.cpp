@@ -121,17 +121,28 @@ std::string scalar<secret>::bounds(const key_options&) { return {}; }
 
 parsed<duration> scalar<duration>::parse(const std::string& text, const key_options& a)
 {
+    if (a.unlimited && text == "unlimited")
+        return {unlimited_duration, {}};
     auto got = parse_duration(text);
     if (got)
         got.complaint = outside_bounds(static_cast<std::uint64_t>(got.value.count()), a, show_duration);
+    if (!got && a.unlimited)
+        got.complaint += ", or `unlimited`";
     return got;
 }
-json scalar<duration>::show(const duration& value, const key_options&) { return to_text(value); }
-json scalar<duration>::schema(const key_options&)
+json scalar<duration>::show(const duration& value, const key_options&)
 {
-    return text_schema("^(0|[0-9]+ *(us|ms|s|m|min|h|d)|.*\\$\\{.*)$");
+    return value == unlimited_duration ? "unlimited" : to_text(value);
 }
-std::string scalar<duration>::type_name(const key_options&) { return "duration (us, ms, s, m, h, d)"; }
+json scalar<duration>::schema(const key_options& a)
+{
+    return text_schema(a.unlimited ? "^(unlimited|0|[0-9]+ *(us|ms|s|m|min|h|d)|.*\\$\\{.*)$"
+                                   : "^(0|[0-9]+ *(us|ms|s|m|min|h|d)|.*\\$\\{.*)$");
+}
+std::string scalar<duration>::type_name(const key_options& a)
+{
+    return std::string("duration (us, ms, s, m, h, d)") + (a.unlimited ? " or `unlimited`" : "");
+}
 std::string scalar<duration>::bounds(const key_options& a) { return range_text(a, show_duration); }
 
 parsed<byte_size> scalar<byte_size>::parse(const std::string& text, const key_options& a)

@@ -18,6 +18,9 @@ namespace headgate::config {
 
 using duration = std::chrono::microseconds;
 
+// Longer than any that can be configured; written `unlimited`.
+constexpr duration unlimited_duration = std::chrono::hours{24 * 365 * 100};
+
 struct byte_size
 {
     std::uint64_t bytes = 0;

@@ -61,6 +61,7 @@ constexpr std::array<error_info, static_cast<std::size_t>(count_)> table{{
     {internal, 500, "internal", "The gateway failed", gateway, true},
     {overloaded, 503, "overloaded", "The gateway is overloaded", gateway, false},
     {draining, 503, "draining", "The gateway is shutting down", gateway, true},
+    {tunnel_idle, 408, "tunnel_idle", "Neither side of the tunnel has sent anything", gateway, true},
     {store_unavailable, 503, "store_unavailable", "Limits cannot be counted for the moment", gateway, false},
 
     {upstream_busy, 503, "upstream_busy", "Too many requests wait for the upstream", upstream, false},

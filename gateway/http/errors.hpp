@@ -58,6 +58,7 @@ enum class http_error : std::uint8_t
     internal,
     overloaded,
     draining,
+    tunnel_idle,
     store_unavailable, // and the rules refuse requests during an outage
     // the upstream
     upstream_busy,

@@ -225,6 +225,7 @@ task<body_piece> http1_session<Stream>::read_raw()
         else
             piece.data = message_->take_raw();
     }
+    transferred_.in += piece.data.size();
     co_return piece;
 }
 

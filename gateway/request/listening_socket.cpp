@@ -1,6 +1,7 @@
 #include "gateway/request/listening_socket.hpp"
 
 #include "limiter/io/asio.hpp"
+#include "limiter/io/tcp_keep_alive.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -35,6 +36,7 @@ acceptor make_acceptor(asio::io_context& in, const endpoint& at)
     acceptor made(in);
     made.open(at.protocol());
     ::fcntl(made.native_handle(), F_SETFD, FD_CLOEXEC);
+    keep_alive(made.native_handle());               // clients inherit it
     made.set_option(acceptor::reuse_address(true)); // connections of a process before this one may be in TIME_WAIT
     if (at.address().is_v6())                       // 0.0.0.0 and [::] are two listeners, as the configuration says
         made.set_option(asio::ip::v6_only(true));

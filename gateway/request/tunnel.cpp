@@ -40,6 +40,7 @@ private:
                 break;
             const io_result sent = co_await link_.send(piece.data, {}, r_.upstream.pool->idle_timeout());
             is_open = !sent.error;
+            link_.restart_read_deadline(); // the upstream may be silent for as long as the client is not
         }
         link_.cancel();
         is_running_ = false;
@@ -83,6 +84,8 @@ task<> relay_tunnel(request& r, upstream_connection& link)
         const io_result got = co_await link.read(window.bytes(), r.upstream.pool->tunnel_timeout());
         if (got.error)
             break;
+        if (got.error && link.read_timed_out())
+            r.record.error = http::http_error::tunnel_idle;
         const auto bytes = window.bytes().view();
         is_open = co_await r.client.send_body({&bytes, 1}, false);
         co_await r.worker.loop().let_clients_go_first(); // both sides may be as fast as this worker

@@ -8,7 +8,8 @@ namespace headgate {
 class request;
 class upstream_connection;
 
-// Relays bytes both ways until either side ends, after a WebSocket handshake.
+// Relays bytes both ways until either side ends or neither has sent anything for timeouts.tunnel, after a WebSocket
+// handshake.
 task<> relay_tunnel(request& r, upstream_connection& link);
 
 } // namespace headgate

@@ -1,5 +1,7 @@
 #include "gateway/upstream/connection.hpp"
 
+#include "limiter/io/tcp_keep_alive.hpp"
+
 #include <cerrno>
 #include <sys/socket.h>
 
@@ -13,6 +15,7 @@ task<error_code> upstream_connection::connect(asio::ip::tcp::endpoint to, deadli
     if (failed)
         co_return failed;
     socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    keep_alive(socket_.native_handle());
     writer_.deadline().arm(within);
     const auto [error] = co_await socket_.async_connect(to, as_result);
     writer_.deadline().disarm();

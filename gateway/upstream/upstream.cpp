@@ -34,7 +34,7 @@ upstream::upstream(worker& owner, std::string name, const config::upstream_confi
     connect_timeout_ = &lists.list_for(config.timeouts.connect);
     first_byte_timeout_ = &lists.list_for(config.timeouts.first_byte);
     idle_timeout_ = &lists.list_for(config.timeouts.idle);
-    tunnel_timeout_ = &lists.list_for(std::chrono::hours{1});
+    tunnel_timeout_ = &lists.list_for(config.timeouts.tunnel);
 }
 
 upstream::~upstream() = default;

@@ -78,7 +78,7 @@ private:
     deadline_list* connect_timeout_;
     deadline_list* first_byte_timeout_;
     deadline_list* idle_timeout_;
-    deadline_list* tunnel_timeout_; // a WebSocket may be silent for much longer than an answer
+    deadline_list* tunnel_timeout_;
 };
 
 } // namespace headgate

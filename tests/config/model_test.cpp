@@ -78,6 +78,14 @@ TEST_CASE("plans and overrides get rules of their own, except unlimited and bloc
     CHECK(!rule.override_rules.contains("user/jwt_claim:sub@login=alice"));
 }
 
+TEST_CASE("a tunnel may be silent for an hour, for another time, or for ever")
+{
+    CHECK(upstream_timeouts{}.tunnel == std::chrono::hours{1});
+    const auto result = load_file("tests/data/config/good/full.yaml", test_environment());
+    REQUIRE(result.config);
+    CHECK(result.config->upstreams.at("api").timeouts.tunnel == unlimited_duration);
+}
+
 TEST_CASE("a route's answers replace parts of the top-level ones")
 {
     const auto result = load_file("tests/data/config/good/full.yaml", test_environment());
