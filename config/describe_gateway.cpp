@@ -158,8 +158,8 @@ void describe(visitor& v, forwarding_config& x)
           {.doc = "The gateway's name in Via, or `off`. A request that already carries this name is refused as a loop.",
            .check = check_header_name});
     v.key("x_forwarded", x.x_forwarded_headers,
-          {.doc = "X-Forwarded-For, -Proto and -Host: append to the values from a trusted proxy, replace them, or send "
-                  "none."});
+          {.doc = "X-Forwarded-For, -Proto and -Host: append to the values from a trusted proxy, replace them, or add "
+                  "none. Values from other clients are always dropped."});
     v.key("forwarded", x.forwarded, {.doc = "Send the standard Forwarded field (RFC 7239) as well."});
     v.key("client_address", x.client_address,
           {.doc = "Which field of a trusted proxy contains the client's address; peer: none."});

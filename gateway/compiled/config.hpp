@@ -9,6 +9,7 @@
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/router.hpp"
+#include "gateway/log/once_per.hpp"
 #include "limiter/io/tls_context.hpp"
 
 #include <deque>
@@ -72,7 +73,9 @@ struct compiled_config
     std::vector<compiled_shared_store> shared_stores; // likewise
     http::client_address_rules client_address;
     http::header_name request_id_header; // empty: none is sent
-    std::string_view via;                // our pseudonym; empty: no Via field is added
+    std::string via;                     // our pseudonym; empty: no Via field is added
+    // Not configured, but it begins anew with each configuration: after a reload the hint comes back if it still holds.
+    mutable once_per untrusted_claims{std::chrono::minutes{1}};
 
     compiled_config() = default;
     compiled_config(const compiled_config&) = delete;

@@ -24,6 +24,10 @@ constexpr std::uint64_t rate_limit_fields = bit(ratelimit) | bit(ratelimit_limit
                                             bit(ratelimit_remaining) | bit(ratelimit_reset) | bit(x_ratelimit_limit) |
                                             bit(x_ratelimit_remaining) | bit(x_ratelimit_reset);
 
+// Only a trusted peer is believed about the hops before it (C3).
+constexpr std::uint64_t claimed_by_proxies =
+    bit(x_forwarded_for) | bit(x_forwarded_proto) | bit(x_forwarded_host) | bit(x_forwarded_port) | bit(forwarded);
+
 void append_field(byte_buffer& out, std::string_view name, std::string_view value)
 {
     out.append(name, ": ", value, "\r\n");
@@ -39,10 +43,8 @@ std::uint64_t dropped_ids(const upstream_head_options& options)
         dropped |= websocket_fields;
     if (options.x_forwarded_for != forwarded_for::off)
         dropped |= bit(x_forwarded_for);
-    // Only a trusted peer is believed about the previous hop (C3).
     if (!options.peer_trusted)
-        dropped |=
-            bit(x_forwarded_proto) | bit(x_forwarded_host) | bit(x_forwarded_port) | bit(x_real_ip) | bit(forwarded);
+        dropped |= claimed_by_proxies;
     if (options.forwarded)
         dropped |= bit(forwarded);
     if (options.max_forwards)
@@ -67,7 +69,7 @@ void append_forwarding(byte_buffer& out, const field_list& fields, const upstrea
 {
     if (options.x_forwarded_for != forwarded_for::off) {
         out.append("X-Forwarded-For: ");
-        if (options.x_forwarded_for == forwarded_for::append)
+        if (options.x_forwarded_for == forwarded_for::append && options.peer_trusted)
             append_joined(out, fields, x_forwarded_for);
         out.append(options.peer, "\r\n");
     }
@@ -247,6 +249,16 @@ void append_interim_fields(field_lines& out, const response_head& head, const co
     const names_left_behind names(options);
     append_fields(out.text(), head.fields,
                   [&](const field& line) { return (rewritten & bit(line.id)) != 0 || names.has(line); });
+}
+
+std::string_view find_untrusted_claim(const field_list& fields) noexcept
+{
+    if ((fields.present & claimed_by_proxies) == 0)
+        return {};
+    for (const auto& line : fields.lines)
+        if ((bit(line.id) & claimed_by_proxies) != 0)
+            return line.name;
+    return {};
 }
 
 bool tells_limits(const field_list& fields) noexcept { return (fields.present & rate_limit_fields) != 0; }

@@ -36,9 +36,9 @@ private:
 
 enum class forwarded_for : std::uint8_t
 {
-    append, // to what the client sent, the peer last (C3)
+    append, // to what a trusted peer sent, the peer last (C3)
     replace,
-    off // forwarded as received
+    off // a trusted peer's is forwarded as received
 };
 
 struct upstream_head_options
@@ -52,7 +52,7 @@ struct upstream_head_options
     std::string_view peer;          // the socket peer's address
     std::string_view scheme;        // "http" or "https", as the client's connection was
     std::string_view original_host; // the host that the client requested
-    bool peer_trusted = false;      // else its X-Forwarded-Proto, -Host, -Port, X-Real-IP and Forwarded are dropped
+    bool peer_trusted = false;      // else its X-Forwarded-For, -Proto, -Host, -Port and Forwarded are dropped
     forwarded_for x_forwarded_for = forwarded_for::append;
     bool x_forwarded_proto = true;
     bool x_forwarded_host = true;
@@ -93,6 +93,9 @@ void append_client_fields(field_lines& out, const response_head& head, const cli
 
 // Appends the forwarded field lines of an interim answer (1xx), without own fields.
 void append_interim_fields(field_lines& out, const response_head& head, const connection_options& connection);
+
+// Returns the name of the first field that is dropped because its sender is no trusted proxy; empty: there is none.
+std::string_view find_untrusted_claim(const field_list& fields) noexcept;
 
 // Returns whether an answer has quota fields, in any dialect.
 bool tells_limits(const field_list& fields) noexcept;

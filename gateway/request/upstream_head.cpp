@@ -5,6 +5,8 @@
 #include "gateway/upstream/upstream.hpp"
 #include "gateway/worker.hpp"
 
+#include <spdlog/spdlog.h>
+
 namespace headgate {
 
 namespace {
@@ -52,6 +54,18 @@ std::string_view upstream_host(const request& r, std::uint32_t server)
     return choice == "rewrite" ? r.upstream.pool->server_name(server) : std::string_view(choice);
 }
 
+// A proxy that is missing in trusted_proxies is the usual reason why every client seems to have one address.
+void report_untrusted_claim(request& r)
+{
+    if (r.received.client.peer_trusted)
+        return;
+    const auto field = http::find_untrusted_claim(r.head().fields);
+    if (!field.empty() && r.config().untrusted_claims.is_due(std::chrono::steady_clock::now()))
+        spdlog::warn("{} from {} was dropped, because this address is not in trusted_proxies; if it is a proxy of "
+                     "yours, add it there (logged once a minute)",
+                     field, r.worker.address_texts().of(r.client.connection().peer));
+}
+
 } // namespace
 
 void build_upstream_head(request& r, std::uint32_t server, bool websocket)
@@ -60,6 +74,7 @@ void build_upstream_head(request& r, std::uint32_t server, bool websocket)
     const auto& framing = r.client.framing();
     const bool writes_forwarded = rules.x_forwarded_headers != config::x_forwarded::off;
     auto& out = r.memory->upstream_head;
+    report_untrusted_claim(r);
     out.clear();
     http::build_upstream_head(out, r.head(),
                               {

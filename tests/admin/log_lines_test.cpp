@@ -1,5 +1,6 @@
 // The two formats of a line, without a gateway.
 #include "gateway/log/access_log.hpp"
+#include "gateway/log/once_per.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -121,6 +122,18 @@ TEST_CASE("a client cannot make a line longer than the maximum")
     CHECK(json_of(entry).size() < 40'000);
     CHECK(combined_of(entry).size() < 80'000);
     CHECK(nlohmann::json::parse(json_of(entry))["path"].get<std::string>() == endless.substr(0, 8192));
+}
+
+TEST_CASE("a message that is due once per period is due to one caller, then again after the period")
+{
+    using namespace std::chrono_literals;
+    headgate::once_per hint(1min);
+    const auto began = headgate::once_per::clock::now();
+    CHECK(hint.is_due(began));
+    CHECK_FALSE(hint.is_due(began));
+    CHECK_FALSE(hint.is_due(began + 59s));
+    CHECK(hint.is_due(began + 1min));
+    CHECK_FALSE(hint.is_due(began + 1min));
 }
 
 TEST_CASE("the clock's text follows the time forwards and backwards, over every boundary")
