@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,62 @@ TEST_CASE("K2: other headers with an address have no effect")
     CHECK(client("10.0.0.1", {{"Forwarded", "for=6.6.6.6, for=\"1.1.1.1, for=10.9.9.9\""}}, rfc7239) == "10.0.0.1");
     CHECK(client("10.0.0.1", {{"Forwarded", "for=6.6.6.6, for=unknown"}}, rfc7239) == "10.0.0.1");
     CHECK(client("10.0.0.1", {{"Forwarded", "for=6.6.6.6, proto=http"}}, rfc7239) == "10.0.0.1");
+}
+
+TEST_CASE("K2: the elements of Forwarded are read as RFC 7239 writes them")
+{
+    const auto rules = trusting({"10.0.0.0/8"}, hop_source::forwarded);
+    const auto of = [&](const std::string& value) { return client("10.0.0.1", {{"Forwarded", value}}, rules); };
+    CHECK(of("for=1.1.1.1") == "1.1.1.1");
+    CHECK(of("FOR = 1.1.1.1 ; by=x") == "1.1.1.1");
+    CHECK(of("by=x;for=1.1.1.1") == "1.1.1.1");
+    CHECK(of("for=\"1.1.1.1:4711\"") == "1.1.1.1");
+    CHECK(of("for=1.1.1.1, , ,") == "1.1.1.1"); // an empty element is no hop
+    CHECK(of("for=1.1.1.1, for=10.2.2.2, for=10.3.3.3") == "1.1.1.1");
+    CHECK(of("for=6.6.6.6, for=1.1.1.1, for=10.3.3.3") == "1.1.1.1");
+    CHECK(of("for=10.2.2.2, for=10.3.3.3") == "10.2.2.2");
+    CHECK(of("for=10.2.2.2, proto=http, for=10.3.3.3, for=10.4.4.4") ==
+          "10.3.3.3"); // ends at the hop without an address
+    CHECK(of("for=10.2.2.2, for=unknown") == "10.0.0.1");
+    CHECK(of("for=6.6.6.6, by=\", for=10.3.3.3") == "10.0.0.1"); // a quote that does not end
+    CHECK(of("for=6.6.6.6, by=\"\\\", for=10.3.3.3\";for=1.1.1.1") == "1.1.1.1");
+    CHECK(of("by=\"a;for=6.6.6.6\";for=1.1.1.1") == "1.1.1.1");
+    CHECK(of("for=6.6.6.6;for=1.1.1.1") == "1.1.1.1");
+    CHECK(of("for=") == "10.0.0.1");
+    CHECK(of("") == "10.0.0.1");
+    const auto several = [&](std::vector<std::pair<std::string, std::string>> lines) {
+        return client("10.0.0.1", std::move(lines), rules);
+    };
+    CHECK(several({{"Forwarded", "for=6.6.6.6"}, {"Forwarded", "for=1.1.1.1"}, {"Forwarded", "for=10.1.1.1"}}) ==
+          "1.1.1.1");
+    CHECK(several({{"Forwarded", "for=6.6.6.6"}, {"Forwarded", "for=unknown"}, {"Forwarded", "for=10.1.1.1"}}) ==
+          "10.1.1.1");
+    CHECK(several({{"Forwarded", "for=1.1.1.1"}, {"Forwarded", ","}, {"Forwarded", ""}}) == "1.1.1.1");
+}
+
+TEST_CASE("K2: a long Forwarded takes time in proportion to its length")
+{
+    const auto rules = trusting({"10.0.0.0/8"}, hop_source::forwarded);
+    const auto least_time = [&](const std::string& piece, std::size_t bytes) {
+        std::string value;
+        while (value.size() < bytes)
+            value += piece;
+        field_list fields;
+        fields.lines.push_back({"Forwarded", value, field_id::forwarded, false});
+        fields.present |= bit(field_id::forwarded);
+        auto least = std::chrono::steady_clock::duration::max();
+        for (int i = 0; i < 5; ++i) {
+            const auto began = std::chrono::steady_clock::now();
+            find_client_address(*parse_hop("10.0.0.1"), fields, rules);
+            least = std::min(least, std::chrono::steady_clock::now() - began);
+        }
+        return static_cast<double>(least.count());
+    };
+    // Eight times as long: eight times the work when it is linear, 64 times when it is quadratic.
+    for (const std::string piece : {",", ";", "for=10.1.1.1,", "for=10.1.1.1;", "\"\\\"\",", " ", "\t,"}) {
+        CAPTURE(piece);
+        CHECK(least_time(piece, 60'000) < 24 * least_time(piece, 7'500));
+    }
 }
 
 TEST_CASE("K3: IPv6 clients are counted by network")
