@@ -155,7 +155,8 @@ void describe(visitor& v, access_log_config& x)
 void describe(visitor& v, forwarding_config& x)
 {
     v.key("via", x.via,
-          {.doc = "The gateway's name in Via, or `off`. A request that already carries this name is refused as a loop.",
+          {.doc = "The gateway's name in Via, or `off`. A random id of the process is appended to it: only a request "
+                  "that has passed through this very process is refused as a loop (508).",
            .check = check_header_name});
     v.key("x_forwarded", x.x_forwarded_headers,
           {.doc = "X-Forwarded-For, -Proto and -Host: append to the values from a trusted proxy, replace them, or add "

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <csignal>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -29,6 +30,13 @@ sigset_t handled_signals()
     return set;
 }
 
+// Returns 16 hexadecimal digits.
+std::string make_process_id()
+{
+    std::random_device random;
+    return fmt::format("{:08x}{:08x}", random(), random());
+}
+
 void use_log_level(config::log_level level)
 {
     switch (level) {
@@ -45,7 +53,7 @@ void use_log_level(config::log_level level)
 
 } // namespace
 
-app::app(config::gateway_config config)
+app::app(config::gateway_config config) : process_id_(make_process_id())
 {
     const auto signals = handled_signals();
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -57,7 +65,7 @@ app::app(config::gateway_config config)
         sockets.push_back(listen_on(each.address, count));
     if (config.admin)
         admin_ = std::make_unique<admin>(*config.admin, admin::sources{[this] { return is_ready(); }, metrics_});
-    config_ = compile_config(std::move(config), stores_, clock_.now());
+    config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_);
     load_snapshots();
     metrics_.watch(stores_);
     log_.use(config_->source.log.access.path);
@@ -166,7 +174,7 @@ void app::check_room(const config::gateway_config& next) const
 void app::reload(config::gateway_config config)
 {
     check_room(config);
-    config_ = compile_config(std::move(config), stores_, clock_.now(), config_.get());
+    config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_, config_.get());
     metrics_.watch(stores_);
     try {
         log_.use(config_->source.log.access.path);

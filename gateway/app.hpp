@@ -58,6 +58,7 @@ private:
 
     asio::io_context main_{1}; // of run(): signals
     gateway_clock clock_;
+    const std::string process_id_; // random, in hex
     store_map stores_;
     std::shared_ptr<const compiled_config> config_;
     log_writer log_;

@@ -112,7 +112,7 @@ config::load_result load_configuration(const std::string& file, const credential
 std::map<std::string, config::byte_size> memory_of_stores(const config::gateway_config& config)
 {
     store_map stores;
-    compile_config(config, stores, {});
+    compile_config(config, stores, {}, {});
     std::map<std::string, config::byte_size> out;
     for (const auto& [name, store] : stores)
         out.emplace(name, config::byte_size{store->bound_bytes()});

@@ -79,7 +79,7 @@ void compile_chains(compiled_config& compiled, store_map& stores, limiter::time_
         compiled.chains.emplace(name, compile_chain(name, file, compiled.plans, stores, now));
 }
 
-void compile_forwarding(compiled_config& compiled)
+void compile_forwarding(compiled_config& compiled, std::string_view process_id)
 {
     const auto& file = compiled.source;
     for (const auto& network : file.trusted_proxies)
@@ -87,7 +87,8 @@ void compile_forwarding(compiled_config& compiled)
     if (file.forwarding.client_address == config::client_address_source::forwarded)
         compiled.client_address.source = http::hop_source::forwarded;
     compiled.request_id_header = unless_off(file.forwarding.request_id.header);
-    compiled.via = unless_off(file.forwarding.via);
+    if (const auto name = unless_off(file.forwarding.via); !name.empty())
+        compiled.via.append(name).append("-").append(process_id);
     for (const auto& [name, upstream] : file.upstreams)
         compiled.upstreams.push_back({name, &upstream});
 }
@@ -141,14 +142,15 @@ std::shared_ptr<const tls_context> make_tls(const config::store_config& store)
 }
 
 std::shared_ptr<const compiled_config> compile_config(config::gateway_config config, store_map& stores,
-                                                      limiter::time_point now, const compiled_config* running)
+                                                      limiter::time_point now, std::string_view process_id,
+                                                      const compiled_config* running)
 {
     auto compiled = std::make_shared<compiled_config>();
     compiled->source = std::move(config);
     load_credentials_of(*compiled, running);
     check_variants(compiled->source);
     compile_chains(*compiled, stores, now);
-    compile_forwarding(*compiled);
+    compile_forwarding(*compiled, process_id);
     compile_routes(*compiled);
     return compiled;
 }

@@ -82,10 +82,11 @@ struct compiled_config
     compiled_config& operator=(const compiled_config&) = delete;
 };
 
-// Compiles the configuration: makes missing stores and defines every rule in its store. `running` is the configuration
-// that it replaces; a file of API keys without a single byte leaves that one's keys in use.
+// Compiles the configuration: makes missing stores and defines every rule in its store. `process_id` tells this process
+// from others with the same name in Via. `running` is the configuration that it replaces; a file of API keys without a
+// single byte leaves that one's keys in use.
 std::shared_ptr<const compiled_config> compile_config(config::gateway_config config, store_map& stores,
-                                                      limiter::time_point now,
+                                                      limiter::time_point now, std::string_view process_id,
                                                       const compiled_config* running = nullptr);
 
 } // namespace headgate

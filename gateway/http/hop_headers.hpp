@@ -100,7 +100,8 @@ std::string_view find_untrusted_claim(const field_list& fields) noexcept;
 // Returns whether an answer has quota fields, in any dialect.
 bool tells_limits(const field_list& fields) noexcept;
 
-// Returns whether our pseudonym is in Via: the request has passed through this gateway before (C2).
+// Returns whether our pseudonym, which no other process has, is in Via: the request has passed through this gateway
+// before (C2).
 bool passed_through(const field_list& fields, std::string_view pseudonym) noexcept;
 
 } // namespace headgate::http

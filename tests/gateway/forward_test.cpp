@@ -26,7 +26,7 @@ TEST_CASE("forward: a GET reaches the upstream and its answer the client, on kep
     CHECK(field_of(up.received(), "Host") == "example.com");
     CHECK(field_of(up.received(), "X-Own") == "1");
     CHECK(field_of(up.received(), "X-Forwarded-For") == "127.0.0.1");
-    CHECK(field_of(up.received(), "Via") == "1.1 headgate");
+    CHECK(field_of(up.received(), "Via").starts_with("1.1 headgate-"));
 }
 
 TEST_CASE("forward: bodies pass in every framing")

@@ -93,12 +93,31 @@ TEST_CASE("proxy: C1, naming a field that decides something in Connection is ref
 TEST_CASE("proxy: C2, Via is added, and a request that has been here is a loop")
 {
     CHECK(field_of(forwarded(get("Via: 1.0 other\r\n")), "Via") == "1.0 other");
-    CHECK(forwarded(get("Via: 1.0 other\r\n")).find("Via: 1.1 headgate\r\n") != std::string::npos);
-    CHECK(forwarded("GET / HTTP/1.0\r\n\r\n").find("Via: 1.0 headgate\r\n") != std::string::npos);
+    CHECK(forwarded(get("Via: 1.0 other\r\n")).find("Via: 1.1 headgate-") != std::string::npos);
+    CHECK(forwarded("GET / HTTP/1.0\r\n\r\n").find("Via: 1.0 headgate-") != std::string::npos);
     recorder up;
-    running_gateway gateway(running_gateway::in_front_of(up.server()));
-    CHECK(status_of(gateway.ask(get("Via: 1.0 other, 1.1 headgate (x)\r\n"))) == 508);
-    CHECK(up.connections() == 0);
+    const auto yaml = running_gateway::in_front_of(up.server());
+    running_gateway gateway(yaml);
+    const auto answer = gateway.ask(get(""));
+    const auto own = field_of(up.last(), "Via").substr(4);
+    CHECK(field_of(answer, "Via") == "1.1 " + own);
+    CHECK(own.size() == std::string("headgate-").size() + 16);
+    gateway.reload(yaml); // the same process: the same name
+    CHECK(status_of(gateway.ask(get("Via: 1.0 other, 1.1 " + own + " (x)\r\n"))) == 508);
+    CHECK(up.requests().size() == 1);
+    CHECK(status_of(gateway.ask(get("Via: 1.1 headgate, 1.1 headgate-0123456789abcdef\r\n"))) == 200);
+}
+
+TEST_CASE("proxy: C2, a gateway in front of another one with the same name is no loop")
+{
+    recorder up;
+    running_gateway inner(running_gateway::in_front_of(up.server()));
+    auto yaml = running_gateway::in_front_of(up.server());
+    const auto port = std::to_string(up.server().port());
+    yaml.replace(yaml.rfind(port), port.size(), std::to_string(inner.port()));
+    running_gateway outer(yaml);
+    CHECK(status_of(outer.ask(get(""))) == 200);
+    CHECK(count(up.last(), "Via: 1.1 headgate-") == 2);
 }
 
 TEST_CASE("proxy: C3, forwarding headers name the peer and are not taken from a stranger")
@@ -111,25 +130,6 @@ TEST_CASE("proxy: C3, forwarding headers name the peer and are not taken from a 
     CHECK(field_of(seen, "X-Forwarded-Host") == "a");
     CHECK(field_of(seen, "Forwarded") == "");
     CHECK(count(seen, "X-Forwarded-For") == 1);
-}
-
-TEST_CASE("proxy: C4, Expect: 100-continue is answered by the gateway, the body arrives once")
-{
-    recorder up;
-    running_gateway gateway(running_gateway::in_front_of(up.server(), "", "    limits: { body: 1KiB }\n"));
-    SUBCASE("the client waits")
-    {
-        auto client = gateway.connect();
-        client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-        CHECK(status_of(client.read_response()) == 100);
-        client.send("hello");
-        CHECK(status_of(client.read_response()) == 200);
-        CHECK(body_of(up.last()) == "hello");
-        CHECK(field_of(up.last(), "Expect") == "");
-    }
-    SUBCASE("the client does not wait: no 100")
-    {
-        auto client = gateway.connect();
     CHECK(field_of(seen, "X-Real-IP") == "192.0.2.1"); // no standard says what it means: the route may remove it
 }
 
@@ -181,6 +181,25 @@ TEST_CASE("proxy: C3, a dropped forwarding header is logged once, with what to c
     CHECK(count(logged, "X-Forwarded-For") == 1);
     CHECK(count(logged, "trusted_proxies") == 1);
     CHECK(logged.find("127.0.0.1") != std::string::npos);
+}
+
+TEST_CASE("proxy: C4, Expect: 100-continue is answered by the gateway, the body arrives once")
+{
+    recorder up;
+    running_gateway gateway(running_gateway::in_front_of(up.server(), "", "    limits: { body: 1KiB }\n"));
+    SUBCASE("the client waits")
+    {
+        auto client = gateway.connect();
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+        CHECK(status_of(client.read_response()) == 100);
+        client.send("hello");
+        CHECK(status_of(client.read_response()) == 200);
+        CHECK(body_of(up.last()) == "hello");
+        CHECK(field_of(up.last(), "Expect") == "");
+    }
+    SUBCASE("the client does not wait: no 100")
+    {
+        auto client = gateway.connect();
         client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\nhello");
         CHECK(status_of(client.read_response()) == 200);
         CHECK(body_of(up.last()) == "hello");
