@@ -73,36 +73,53 @@ bool chunk_decoder::take_size_byte(char c)
     return state_ == state::size ? end_extension_or_line(c) : fail(http_error::bad_chunk);
 }
 
-// After a size, an extension's name or its value: the next extension, or the end of the line.
+// After a size, an extension's name or its value: the next extension, with white space before it, or the end of the
+// line.
 bool chunk_decoder::end_extension_or_line(char c)
 {
     if (c == '\r')
         state_ = state::size_line_feed;
-    else if (c != ';')
-        return fail(http_error::bad_chunk);
-    else
+    else if (c == ';')
         state_ = state::extension_name_first;
+    else if (is_blank(c))
+        state_ = state::extension_space;
+    else
+        return fail(http_error::bad_chunk);
     return true;
 }
 
-// Reads *( ";" token [ "=" ( token / quoted-string ) ] ), without the "bad" white space of RFC 9112 §7.1.1.
+// Reads *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] ) as RFC 9112 §7.1.1 has it: white space at the
+// end of the line is not part of it.
 bool chunk_decoder::take_extension_byte(char c)
 {
     if (++extension_bytes_ > limits_.extensions)
         return fail(http_error::chunk_extensions_too_large);
     switch (state_) {
+    case state::extension_space:
+        if (c == ';')
+            state_ = state::extension_name_first;
+        return c == ';' || is_blank(c) || fail(http_error::bad_chunk);
     case state::extension_name_first:
-    case state::extension_name:
         if (is_token_byte(c))
             state_ = state::extension_name;
-        else if (state_ == state::extension_name_first)
-            return fail(http_error::bad_chunk);
+        return is_token_byte(c) || is_blank(c) || fail(http_error::bad_chunk);
+    case state::extension_name:
+        if (is_blank(c))
+            state_ = state::extension_name_end;
         else if (c == '=')
             state_ = state::extension_value_first;
         else
-            return end_extension_or_line(c);
+            return is_token_byte(c) || end_extension_or_line(c);
         return true;
+    case state::extension_name_end:
+        if (c == '=')
+            state_ = state::extension_value_first;
+        else if (c == ';')
+            state_ = state::extension_name_first;
+        return c == '=' || c == ';' || is_blank(c) || fail(http_error::bad_chunk);
     case state::extension_value_first:
+        if (is_blank(c))
+            return true;
         if (c != '"' && !is_token_byte(c))
             return fail(http_error::bad_chunk);
         state_ = c == '"' ? state::extension_quoted : state::extension_token;

@@ -50,8 +50,10 @@ private:
     {
         size_first, // at least one digit
         size,
+        extension_space, // between extensions
         extension_name_first,
         extension_name,
+        extension_name_end, // after white space
         extension_value_first,
         extension_token,
         extension_quoted,

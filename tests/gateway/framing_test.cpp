@@ -121,7 +121,7 @@ TEST_CASE("framing: A8, a chunk size that is not one cuts the request")
     std::vector<malformed> rows;
     for (const std::string line :
          {"g", "", " 5", "5 ", "5\t", "0x5", "-5", "+5", "00000000000000005", "11111111111111111", "ffffffffffffffff",
-          "8000000000000000", "5 ;a=b", "5x", "5,", "5:", "\"5\""}) {
+          "8000000000000000", "5 a=b", "5 5", "5x", "5,", "5:", "\"5\""}) {
         rows.push_back({"A8", chunks(line + "\r\nhello\r\n0\r\n\r\n"), 400});
         rows.push_back({"A8", chunks("5\r\nhello\r\n" + line + "\r\nhello\r\n0\r\n\r\n"), 400});
     }
@@ -162,6 +162,11 @@ TEST_CASE("framing: A10, a CR or LF in a quoted extension cuts the request, good
     const auto seen = forwarded(chunks("5;a=b;c=\"d e\\\"f;\";flag\r\nhello\r\n0;last\r\n\r\n"));
     CHECK(plain_body(seen) == "hello");
     CHECK(seen.find("flag") == std::string::npos);
+    for (const std::string extension :
+         {" ;a", "; a", ";a =b", ";a= b", "\t; a = \"b c\" ; d\t;e", ";a ;b", ";a=b ;c"}) {
+        CAPTURE(extension);
+        CHECK(plain_body(forwarded(chunks("5" + extension + "\r\nhello\r\n0" + extension + "\r\n\r\n"))) == "hello");
+    }
 }
 
 TEST_CASE("framing: A11, extensions and trailers are bounded")
@@ -173,6 +178,7 @@ TEST_CASE("framing: A11, extensions and trailers are bounded")
     for (int i = 0; i < 101; ++i)
         many_lines += "T: 1\r\n";
     check_refused({{"A11", chunks("5;" + std::string(5000, 'e') + "\r\nhello\r\n0\r\n\r\n"), 400},
+                   {"A11", chunks("5" + std::string(5000, ' ') + ";e\r\nhello\r\n0\r\n\r\n"), 400},
                    {"A11", chunks(small_ones + "0\r\n\r\n"), 400},
                    {"A11", chunks("0\r\n" + many_lines + "\r\n"), 431},
                    {"A11", chunks("0\r\nT: " + std::string(66000, 't') + "\r\n\r\n"), 431}},

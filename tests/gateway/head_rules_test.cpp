@@ -21,10 +21,10 @@ std::vector<malformed> each(const std::string& number, unsigned status, const st
 }
 
 // Sends one valid request and returns what the upstream received.
-std::string forwarded(const std::string& request)
+std::string forwarded(const std::string& request, const std::string& more = "")
 {
     recorder up;
-    running_gateway gateway(running_gateway::in_front_of(up.server()));
+    running_gateway gateway(running_gateway::in_front_of(up.server(), more));
     CHECK(status_of(gateway.ask(request)) == 200);
     return up.last();
 }
@@ -111,6 +111,16 @@ TEST_CASE("head: B25, targets in another form or with bad bytes are refused")
     CHECK(forwarded("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("OPTIONS * HTTP/1.1\r\n"));
     CHECK(forwarded("OPTIONS http://a HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("OPTIONS * HTTP/1.1\r\n"));
     CHECK(forwarded("OPTIONS /x HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("OPTIONS /x HTTP/1.1\r\n"));
+}
+
+TEST_CASE("head: B25, bytes that browsers leave as they are pass unchanged in a query, and are encoded in a path")
+{
+    const std::string query = "?a=\"<>[]\\^`{|}'&%22=\"";
+    CHECK(forwarded(target("/x" + query)).starts_with("GET /x" + query + " HTTP/1.1\r\n"));
+    CHECK(forwarded(target("/\"<>[]^`{|}" + query)).starts_with("GET /%22%3C%3E%5B%5D%5E%60%7B%7C%7D" + query + " "));
+    CHECK(forwarded(target("http://a/" + query)).starts_with("GET /" + query + " HTTP/1.1\r\n"));
+    CHECK(forwarded(target("/" + query), "routes:\n  - { name: all, upstream: up, forward_path: as_received }\n")
+              .starts_with("GET /" + query + " HTTP/1.1\r\n"));
 }
 
 TEST_CASE("head: B26, the version is HTTP/1.0 or HTTP/1.1")

@@ -96,7 +96,10 @@ TEST_CASE("A8: a chunk size is 1 to 16 hexadecimal digits, followed by CR LF or 
                              "00000000000000005\r\nhello"sv,
                              "FFFFFFFFFFFFFFFF\r\n"sv,
                              "8000000000000000\r\n"sv,
-                             "5 ;a\r\n"sv,
+                             "5 a\r\n"sv,
+                             "5 5\r\n"sv,
+                             "5 =a\r\n"sv,
+                             "5 ; \r\n"sv,
                              "5_0\r\n"sv,
                              ";a\r\n"sv,
                              "5\r\nhelloX\r\n"sv,
@@ -123,16 +126,41 @@ TEST_CASE("A9: a bare LF or CR anywhere in the framing is refused")
 
 TEST_CASE("A10: CR or LF inside a quoted extension is refused; valid extensions are dropped")
 {
-    for (const auto bytes :
-         {"5;a=\"x\r\ny\"\r\nhello\r\n0\r\n\r\n"sv, "5;a=\"x\ny\"\r\n"sv, "5;a=\"x\\\ny\"\r\n"sv,
-          "5;a=\"x\\\r\n\"\r\n"sv, "5;a=\"x\0y\"\r\n"sv, "5;\r\nhello"sv, "5;=b\r\nhello"sv, "5;a=\r\nhello"sv,
-          "5;a=\"b\"c\r\n"sv, "5;a b\r\n"sv, "5; a\r\n"sv, "5;a =b\r\n"sv, "5;a=\"b\r\n"sv, "5;;\r\n"sv}) {
+    for (const auto bytes : {"5;a=\"x\r\ny\"\r\nhello\r\n0\r\n\r\n"sv,
+                             "5;a=\"x\ny\"\r\n"sv,
+                             "5;a=\"x\\\ny\"\r\n"sv,
+                             "5;a=\"x\\\r\n\"\r\n"sv,
+                             "5;a=\"x\0y\"\r\n"sv,
+                             "5;\r\nhello"sv,
+                             "5;=b\r\nhello"sv,
+                             "5;a=\r\nhello"sv,
+                             "5;a=\"b\"c\r\n"sv,
+                             "5;a b\r\n"sv,
+                             "5;a=b c\r\n"sv,
+                             "5;a \r\n"sv,
+                             "5;a=b \r\n"sv,
+                             "5;a= \r\n"sv,
+                             "5;a=\"b\" c\r\n"sv,
+                             "5;a =\r\n"sv,
+                             "5;a= =b\r\n"sv,
+                             "5 \n;a\r\n"sv,
+                             "5;a\r =b\r\n"sv,
+                             "5;a=\"b\r\n"sv,
+                             "5;;\r\n"sv,
+                             "5; ;\r\n"sv}) {
         INFO(bytes);
         CHECK(decode(bytes).code == "bad_chunk");
     }
     const auto out = decode("5;a;b=c;d=\"e; \\\" f\";g=\"\"\r\nhello\r\n0;last\r\n\r\n");
     CHECK(out.code == "done");
     CHECK(out.body == "hello");
+    for (const auto extension : {" ;a", "\t; a", "; a", ";a =b", ";a= b", ";a \t = \t \"b c\"", ";a ;b", ";a=b ;c",
+                                 ";a=\"b\" ; c", " ; a = b ; c"}) {
+        INFO(extension);
+        const auto whole = decode("5" + std::string(extension) + "\r\nhello\r\n0" + extension + "\r\n\r\n");
+        CHECK(whole.code == "done");
+        CHECK(whole.body == "hello");
+    }
 }
 
 TEST_CASE("A11: extensions and trailers are limited over the whole body")
@@ -144,6 +172,10 @@ TEST_CASE("A11: extensions and trailers are limited over the whole body")
     CHECK(decode("1;" + std::string(4000, 'a') + "\r\nx\r\n0\r\n\r\n").code == "done");
     CHECK(decode("1;" + std::string(4097, 'a')).code == "chunk_extensions_too_large");
     CHECK(decode("1;a=\"" + std::string(4097, ';')).code == "chunk_extensions_too_large");
+    for (const std::string begin : {"1", "1;", "1;a", "1;a=", "1;a=b", "1;a=\"b\""}) {
+        CHECK(decode(begin + std::string(5000, ' ')).code == "chunk_extensions_too_large");
+        CHECK(decode("1;a\r\nx\r\n" + begin + std::string(5000, '\t')).code == "chunk_extensions_too_large");
+    }
 
     CHECK(decode("0\r\nA: " + std::string(70000, 'a')).code == "trailers_too_large");
     const chunk_limits small{.extensions = 8, .trailers = 10, .trailer_fields = 2};

@@ -36,6 +36,8 @@ TEST_CASE("B25: only origin-form, absolute-form, and * for OPTIONS are valid")
     CHECK(target_of("/a?").query == "?");
     CHECK(target_of("/").query.empty());
     CHECK(target_of("/a?x=[1]|{2}\\").query == "?x=[1]|{2}\\");
+    CHECK(target_of("/a?\"<>[]\\^`{|}").query == "?\"<>[]\\^`{|}");
+    CHECK(normal(target_of("/\"<>[]^`{|}").path) == "/%22%3C%3E%5B%5D%5E%60%7B%7C%7D");
     CHECK(target_of("*", method_id::options).form == target_form::asterisk);
     CHECK(target_error("*") == http_error::bad_target);
     for (const auto bad :
