@@ -60,7 +60,17 @@ TEST_CASE("tokens: a claim is a key, another claim the plan; a bad token is 401 
         CHECK(field_of(answer, "WWW-Authenticate") == "Bearer error=\"invalid_token\"");
     }
     CHECK(ask(gateway, with_token(token_of(R"({"sub":"eve"})"), "Authorization: Bearer x\r\n")) == 401); // two tokens
+    // Something else than the scheme's name, spaces and one token is no other scheme.
+    for (const auto& value :
+         {"Bearer\t" + token_of(R"({"sub":"eve"})"), "bearer\t" + token_of(R"({"sub":"eve"})"),
+          "Bearer \t" + token_of(R"({"sub":"eve"})"), std::string("Bearer"), "Bearer=" + token_of(R"({"sub":"eve"})"),
+          "Bearer" + token_of(R"({"sub":"eve"})"), "Bearer " + token_of(R"({"sub":"eve"})") + " x",
+          "Bearer " + token_of(R"({"sub":"eve"})") + "\tx"}) {
+        CAPTURE(value);
+        CHECK(ask(gateway, "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: " + value + "\r\n\r\n") == 401);
+    }
     CHECK(up.requests().size() == seen);
+    CHECK(ask(gateway, with_token("  " + token_of(R"({"sub":"ann"})") + "\t")) == 429); // white space that is allowed
     // No token, or another scheme: the next source is used.
     CHECK(ask(gateway, "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YTpi\r\n\r\n") == 200);
     CHECK(ask(gateway, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") == 429);
