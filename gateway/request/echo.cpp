@@ -66,7 +66,8 @@ task<> respond_echo(request& r)
     append_echo(body, r, body_bytes);
     auto& fields = r.memory->answer_fields;
     fields.clear();
-    fields.text().append("Date: ", r.worker.http_date(), "\r\nContent-Type: application/json\r\n");
+    append_own_fields(fields.text(), r);
+    fields.text().append("Content-Type: application/json\r\n");
     fields.place_framing();
     fields.text().append(r.memory->limit_fields.view());
     co_await send_own_answer(r, 200);

@@ -122,9 +122,10 @@ task<attempt_result> attempt(request& r, outgoing& what, body_upload& upload)
     failure.body_replayable = what.is_all_in_hand || !result.link;
     failure.connected = result.link != nullptr;
     failure.reused_connection = got.is_reused;
+    if (!got.server.empty())
+        r.record.server = got.server;
     if (result.link) {
         what.avoid = result.link->server();
-        r.record.server = pool.server_name(what.avoid);
         build_upstream_head(r, what.avoid, what.is_websocket);
         failure.request_bytes_sent = r.memory->upstream_head.size() + what.first_body.size();
         result.error = co_await exchange_heads(r, *result.link, what, upload);

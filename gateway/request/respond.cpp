@@ -15,12 +15,11 @@ namespace {
 using http::decimal;
 using http::http_error;
 
-// Begins the fields of an answer of our own.
 http::byte_buffer& begin_fields(request& r)
 {
     auto& fields = r.memory->answer_fields;
     fields.clear();
-    fields.text().append("Date: ", r.worker.http_date(), "\r\n");
+    append_own_fields(fields.text(), r);
     return fields.text();
 }
 
@@ -62,6 +61,14 @@ std::optional<std::uint64_t> seconds_to_wait(const request& r)
 
 } // namespace
 
+void append_own_fields(http::byte_buffer& text, const request& r)
+{
+    const auto& id = r.config().request_id_header;
+    text.append("Date: ", r.worker.http_date(), "\r\n");
+    if (!id.empty())
+        text.append(id.text, ": ", r.received.id, "\r\n");
+}
+
 task<> send_own_answer(request& r, unsigned status, bool closes)
 {
     const auto body = r.memory->own_body.view();
@@ -79,13 +86,11 @@ task<> send_own_answer(request& r, unsigned status, bool closes)
 task<> respond_error(request& r, http_error error)
 {
     const auto& about = http::describe(error);
-    const auto& header = r.config().request_id_header;
     auto& text = begin_fields(r);
     text.append("Content-Type: application/problem+json\r\nCache-Control: no-store\r\n");
     r.memory->answer_fields.place_framing();
     append_fields_of(r, error, text);
-    if (!header.empty())
-        text.append(header.text, ": ", r.received.id, "\r\n");
+    text.append(r.memory->limit_fields.view()); // of a decision that was made before the error
     r.memory->own_body.clear();
     http::append_error_body(r.memory->own_body, error, r.received.id);
     r.record.error = error;

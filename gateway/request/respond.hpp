@@ -19,6 +19,9 @@ task<> respond_refusal(request& r);
 // Answers 200 without a body: a question that ends here (Max-Forwards: 0).
 task<> respond_empty(request& r);
 
+// Appends the fields that every answer of the gateway's own has: Date and the request's id.
+void append_own_fields(http::byte_buffer& text, const request& r);
+
 // Sends the answer whose fields and body the request's memory holds. What is left of the request's body is not wanted.
 // `closes`: the client's bytes cannot be trusted any further.
 task<> send_own_answer(request& r, unsigned status, bool closes = false);

@@ -62,6 +62,8 @@ task<bool> send_handshake(request& r)
     fields.place_connection();
     if (!r.answer().fields.has(http::field_id::date))
         fields.text().append("Date: ", r.worker.http_date(), "\r\n");
+    if (const auto& id = r.config().request_id_header; !id.empty())
+        fields.text().append(id.text, ": ", r.received.id, "\r\n");
     const http::answer_head head{.status = 101, .fields = &fields, .reason = r.answer().reason, .has_body = false};
     const std::string_view early = r.upstream.answer.bytes().view().substr(r.memory->answer_parser.consumed());
     r.record.status = 101;
@@ -82,10 +84,10 @@ task<> relay_tunnel(request& r, upstream_connection& link)
     while (is_open && up.is_running()) {
         window.start();
         const io_result got = co_await link.read(window.bytes(), r.upstream.pool->tunnel_timeout());
-        if (got.error)
-            break;
         if (got.error && link.read_timed_out())
             r.record.error = http::http_error::tunnel_idle;
+        if (got.error)
+            break;
         const auto bytes = window.bytes().view();
         is_open = co_await r.client.send_body({&bytes, 1}, false);
         co_await r.worker.loop().let_clients_go_first(); // both sides may be as fast as this worker

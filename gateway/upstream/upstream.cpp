@@ -46,7 +46,7 @@ upstream::taken upstream::take_idle(std::uint32_t avoid)
     const auto place = pool_.checkout(worker_.loop().turn_began(), avoid);
     if (place.what != pool::action::use_idle || !connection(place.connection).is_quiet())
         return {.waits = true, .place = place};
-    return {.connection = &connection(place.connection), .is_reused = true};
+    return {.connection = &connection(place.connection), .server = server_name(place.server), .is_reused = true};
 }
 
 task<upstream::taken> upstream::take(client& from, std::uint32_t avoid, pool::ticket place)
@@ -81,7 +81,7 @@ task<upstream::taken> upstream::take(client& from, std::uint32_t avoid, pool::ti
 // Returns neither a connection nor an error when the idle connection is not sound.
 task<upstream::taken> upstream::use(client& from, pool::ticket place)
 {
-    taken result;
+    taken result{.server = server_name(place.server)};
     if (place.what == pool::action::use_idle) {
         auto& idle = connection(place.connection);
         result.is_reused = idle.is_quiet();

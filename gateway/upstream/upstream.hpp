@@ -38,6 +38,7 @@ public:
     {
         upstream_connection* connection = nullptr; // null: `error` says why
         http::http_error error = http::http_error::none;
+        std::string_view server; // that was tried; empty: none
         bool is_reused = false;
         bool waits = false; // no usable idle connection: pass `place` to take()
         http::upstream_pool::ticket place;

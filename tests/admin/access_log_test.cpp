@@ -131,6 +131,7 @@ TEST_CASE("404, 502: the code, and route and upstream if they were known")
     CHECK(line["error"] == "upstream_refused");
     CHECK(line["route"] == "dead");
     CHECK(line["upstream"] == "dead");
+    CHECK(line["server"].get<std::string>().starts_with("127.0.0.1:"));
 }
 
 TEST_CASE("a forwarded request names its server and has its phases in order")

@@ -99,6 +99,25 @@ TEST_CASE("answers: each dialect has its own fields, on answers and on refusals"
     }
 }
 
+TEST_CASE("answers: every answer of the gateway's own has the request's id")
+{
+    const auto refused = refusal("dialect: ietf");
+    CHECK(status_of(refused) == 429);
+    CHECK(field_of(refused, "X-Request-Id").size() == 32);
+    CHECK(count(refused, "X-Request-Id") == 1);
+    CHECK(count(refusal("body: \"no\""), "X-Request-Id") == 1);
+    running_gateway gateway("workers: 1\nlisteners: [ { address: 127.0.0.1:0 } ]\nupstreams: { up: { echo: true } }\n"
+                            "forwarding: { request_id: { header: X-Trace, keep: true } }\n"
+                            "routes: [ { name: all, match: { path: /x }, upstream: up } ]\n");
+    const auto ask = [&](const std::string& line) {
+        return field_of(gateway.ask(line + " HTTP/1.1\r\nHost: a\r\nX-Trace: mine\r\nMax-Forwards: 0\r\n\r\n"),
+                        "X-Trace");
+    };
+    CHECK(ask("GET /x") == "mine");
+    CHECK(ask("OPTIONS /x") == "mine");
+    CHECK(ask("GET /y") == "mine");
+}
+
 TEST_CASE("answers: an epoch reset is the time at which the window ends")
 {
     const auto before = std::time(nullptr);

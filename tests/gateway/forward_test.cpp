@@ -121,6 +121,34 @@ TEST_CASE("forward: D2, an upstream that refuses, closes or hangs has a distinct
     }
 }
 
+TEST_CASE("forward: an error behind a limit decision tells the client its quota, as any other answer does")
+{
+    const std::string limited = "chains:\n  c:\n    store: local\n    rules:\n"
+                                "      - { name: hourly, key: [route], algorithm: fixed_window, limit: 9/hour }\n"
+                                "routes:\n  - { name: all, match: { path: /x }, upstream: up, chains: [ c ] }\n";
+    const std::string get = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+    SUBCASE("502")
+    {
+        raw_upstream up([](raw_upstream& self, raw_connection& client) { self.read_request(client); });
+        running_gateway gateway(running_gateway::in_front_of(up, limited));
+        const auto answer = gateway.ask(get);
+        CHECK(status_of(answer) == 502);
+        CHECK(field_of(answer, "RateLimit-Policy") == "\"hourly\";q=9;w=3600");
+        CHECK(field_of(answer, "RateLimit").starts_with("\"hourly\";r=8;"));
+        const auto nowhere = gateway.ask("GET /y HTTP/1.1\r\nHost: a\r\n\r\n");
+        CHECK(status_of(nowhere) == 404);
+        CHECK(field_of(nowhere, "RateLimit") == ""); // no limit was decided
+    }
+    SUBCASE("504")
+    {
+        raw_upstream up([](raw_upstream&, raw_connection& client) { client.read_all(); });
+        running_gateway gateway(running_gateway::in_front_of(up, limited, "", "    timeouts: { first_byte: 100ms }\n"));
+        const auto answer = gateway.ask(get);
+        CHECK(status_of(answer) == 504);
+        CHECK(field_of(answer, "RateLimit").starts_with("\"hourly\";r=8;"));
+    }
+}
+
 TEST_CASE("forward: C10, a GET on a stale connection is tried once more, a POST is not")
 {
     std::atomic<int> served{0};
