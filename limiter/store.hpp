@@ -30,7 +30,8 @@ struct part
 struct verdict
 {
     bool admitted = true;
-    bool blocked = false;                            // refused because an operator blocked the key
+    bool blocked = false;                            // refused because an operator blocked a key
+    std::size_t blocked_part = 0;                    // then: the first such key
     bool shared_counters = false;                    // the store was full: overflow counters decided for a new key
     bool shadow_refused = false;                     // at least one shadow rule would have refused
     microseconds retry_after{-1};                    // refused: after this wait every rule admits; never: no wait helps

@@ -81,8 +81,12 @@ void worker_metrics::count(const request& r, std::chrono::microseconds took)
         to.delayed.add();
     if (!limit.refused && !limit.shadow_refused)
         return;
+    if (limit.blocked.rule) {
+        if (auto* const refusals = to.of_rule(*limit.blocked.rule))
+            refusals->add();
+    }
     for (std::size_t i = 0; i < limit.count; ++i) {
-        if (limit.decisions[i].admitted)
+        if (limit.decisions[i].admitted || limit.rules[i] == limit.blocked.rule)
             continue;
         if (auto* const refusals = to.of_rule(*limit.rules[i]))
             refusals->add();

@@ -18,15 +18,16 @@ void append_seconds(http::byte_buffer& out, limiter::microseconds t)
     out.append_number(rest);
 }
 
-std::string_view verdict_of(const limiter::rule& rule, const limiter::decision& decided)
+std::string_view verdict_of(const limiter::rule& rule, const limiter::decision& decided, bool is_blocked)
 {
+    if (is_blocked)
+        return "blocked";
     if (decided.admitted)
         return "passed";
     return rule.shadow ? "shadow_refused" : "refused";
 }
 
-void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_text* text,
-                 const limiter::decision& decided)
+void append_names(http::byte_buffer& out, const limiter::rule& rule, const rule_text* text)
 {
     out.append("rule=");
     append_sf_string(out, rule.name);
@@ -34,17 +35,26 @@ void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_t
         out.append("; chain=");
         append_sf_string(out, text->chain);
     }
+}
+
+void append_item(http::byte_buffer& out, const limit_outcome& limit, std::size_t i)
+{
+    const auto& rule = *limit.rules[i];
+    const auto& decided = limit.decisions[i];
+    const bool is_blocked = limit.blocked.rule == &rule;
+    append_names(out, rule, limit.texts[i]);
     out.append("; algorithm=", config::name_of(rule.kind), "; limit=");
     out.append_number(decided.limit);
     out.append("; remaining=");
     out.append_number(decided.remaining);
-    out.append("; verdict=", verdict_of(rule, decided));
-    if (!decided.admitted) {
+    out.append("; verdict=", verdict_of(rule, decided, is_blocked));
+    if (!decided.admitted || is_blocked) {
+        const auto wait = is_blocked ? limit.retry_after : decided.retry_after;
         out.append("; retry_after=");
-        if (decided.retry_after == limiter::never)
+        if (wait == limiter::never)
             out.append("never");
         else
-            append_seconds(out, decided.retry_after);
+            append_seconds(out, wait);
     }
     if (decided.reset_after >= limiter::microseconds{0}) {
         out.append("; reset_after=");
@@ -57,11 +67,19 @@ void append_item(http::byte_buffer& out, const limiter::rule& rule, const rule_t
 void append_explanation(http::byte_buffer& out, const limit_outcome& limit)
 {
     std::string_view before = "X-RateLimit-Explain: ";
+    bool names_block = limit.blocked.rules == nullptr;
     for (std::size_t i = 0; i < limit.count; ++i) {
         out.append(std::exchange(before, ", "));
-        append_item(out, *limit.rules[i], limit.texts[i], limit.decisions[i]);
+        append_item(out, limit, i);
+        names_block = names_block || limit.rules[i] == limit.blocked.rule;
     }
-    if (limit.count > 0)
+    if (!names_block) { // by the configuration: its chain was not decided
+        const auto& [rules, rule, _] = limit.blocked;
+        out.append(std::exchange(before, ", "));
+        append_names(out, *rule, rules->find_text(*rule, *rules->blocked_by));
+        out.append("; verdict=blocked; retry_after=never");
+    }
+    if (before == ", ")
         out.append("\r\n");
 }
 

@@ -25,7 +25,7 @@ void append_violated(http::byte_buffer& out, const limit_outcome& limit)
 
 void append_problem(http::byte_buffer& out, const limit_outcome& limit, std::uint64_t status)
 {
-    if (find_refusing_rule(limit) == no_rule) { // no quota is exceeded: an operator has blocked the key
+    if (limit.blocked.rules) { // by an operator: no quota is exceeded
         out.append(R"({"type":"urn:headgate:error:blocked","title":"Blocked for now","status":)", http::decimal{status},
                    "}\n");
         return;
@@ -60,7 +60,7 @@ void append_own_body(http::byte_buffer& out, const body_template& body, const li
     const number_text seconds(wait.value_or(0));
     body_template::values known{.rule = "blocked", .limit = "-", .wait = wait ? seconds.view() : "-"};
     const auto i = find_refusing_rule(limit);
-    if (i == no_rule) // an operator's block has neither a rule nor a limit
+    if (limit.blocked.rules || i == no_rule) // an operator's block has neither a rule nor a limit
         return body.append_to(out, known);
     const auto* text = limit.texts[i];
     const number_text count(limit.rules[i]->count);
@@ -71,6 +71,13 @@ void append_own_body(http::byte_buffer& out, const body_template& body, const li
 }
 
 } // namespace
+
+unsigned refusal_status(const limit_outcome& limit, const config::answers_config& answers)
+{
+    if (limit.blocked.rules)
+        return 403;
+    return limit.degraded ? 503U : static_cast<unsigned>(answers.status);
+}
 
 void append_refusal_body(http::byte_buffer& out, const compiled_answers& answers, const limit_outcome& limit,
                          unsigned status, std::optional<std::uint64_t> wait)

@@ -48,8 +48,8 @@ struct chosen_rules
     std::vector<limiter::rule> rules;
     std::vector<rule_terms> terms;
     std::vector<rule_text> texts;
-    bool blocked = false;
-    bool differ = false; // from the rules without a plan or an override
+    std::optional<std::size_t> blocked_by; // the first rule that refuses every request
+    bool differ = false;                   // from the rules without a plan or an override
 };
 
 chosen_rules choose(const rule_list& group, const std::string& plan, const override_entry* identity)
@@ -73,13 +73,14 @@ chosen_rules choose(const rule_list& group, const std::string& plan, const overr
         }
         const auto what = limit->what;
         chosen.differ = chosen.differ || numbers != &rule->rule || what == form::unlimited || what == form::blocked;
-        chosen.blocked = chosen.blocked || (what == form::blocked && !rule->rule.shadow);
+        if (what == form::blocked && !rule->rule.shadow && !chosen.blocked_by)
+            chosen.blocked_by = chosen.rules.size();
         chosen.rules.push_back(*numbers);
         chosen.texts.push_back(write_rule(*rule, *limit, *numbers));
         if (what == form::unlimited || what == form::blocked) {
             // It stays in the group, so that a key that changes its plan keeps its counters.
             chosen.rules.back().unlimited = true;
-            chosen.terms.push_back({.cost = config::cost_config{.fixed = 0}});
+            chosen.terms.push_back({.cost = config::cost_config{.fixed = 0}, .blocks = what == form::blocked});
         } else {
             chosen.terms.push_back(make_terms(*rule));
         }
@@ -114,7 +115,7 @@ public:
         part.group = define(std::move(rules), std::move(variants));
         for (auto& [variant, chosen] : found_) {
             auto& ready = part.variants.emplace_back();
-            ready.blocked = chosen.blocked;
+            ready.blocked_by = chosen.blocked_by;
             ready.key = part.key;
             ready.group = &part.group->variant(variant);
             ready.terms = std::move(chosen.terms);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,8 +57,8 @@ struct compiled_rules
     std::vector<rule_terms> terms;     // one per rule of the group
     // The costs for each rule, when they are the same for every request and do not depend on the answer; else empty.
     std::vector<std::uint64_t> fixed_costs;
-    bool blocked = false;         // every request of this variant is refused
-    std::vector<rule_text> texts; // one per rule of the group
+    std::vector<rule_text> texts;          // one per rule of the group
+    std::optional<std::size_t> blocked_by; // the place of the rule that refuses every request of this variant
 
     // Returns the texts for the rule that made a decision, at this place of its group. During a reload it may be
     // another version of the rule, which is found by name, or a rule that is not known here: nullptr.

@@ -16,6 +16,7 @@ struct rule_terms
 {
     std::optional<config::cost_config> cost; // the rule's own; none: the route's, or one
     std::optional<config::outcome_config> outcome;
+    bool blocks = false;    // every request; where the rule is not a shadow rule, none gets as far as its store
     bool in_flight = false; // counts requests in flight: the charge is given back when the request ends
 
     // Returns whether the charge is corrected once the request has ended.

@@ -129,7 +129,8 @@ private:
     char* at_ = nullptr;
 };
 
-constexpr std::string_view verdict_words[] = {"none", "passed", "delayed", "refused", "shadow_refused", "degraded"};
+constexpr std::string_view verdict_words[] = {"none",           "passed",   "delayed", "refused",
+                                              "shadow_refused", "degraded", "blocked"};
 
 } // namespace
 

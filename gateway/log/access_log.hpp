@@ -27,7 +27,8 @@ struct log_entry
         delayed, // held back by a shaping rule
         refused,
         shadow_refused, // a shadow rule would have refused
-        degraded        // admitted by counters that several keys share, or by on_outage
+        degraded,       // admitted by counters that several keys share, or by on_outage
+        blocked         // the key is blocked, by the configuration or by an operator
     };
 
     wall_time began{};

@@ -49,8 +49,7 @@ http_error read_costs(const compiled_rules& rules, request& r, charged_chain& ch
     for (const auto& terms : rules.terms) {
         const auto* cost = cost_of(terms, r);
         r.limits.is_settled_later = r.limits.is_settled_later || terms.is_settled_later(cost);
-        r.memory->settled_costs[used].reset();
-        if (const auto error = read_cost(cost, r.head(), r.memory->costs[used++]); error != http_error::none)
+        if (const auto error = read_cost(cost, r.head(), r.memory->costs[used]); error != http_error::none)
             return error;
     }
     part.costs = std::span(r.memory->costs).subspan(key.costs_at, rules.terms.size());
@@ -74,9 +73,12 @@ http_error read_key(const chain_part& from, request& r, charged_chain& chain)
     case key_state::known:
         break;
     }
-    const auto& rules = choose_rules(from, text.view().substr(text_at), r);
-    if (rules.blocked)
+    const auto key_text = text.view().substr(text_at);
+    const auto& rules = choose_rules(from, key_text, r);
+    if (rules.blocked_by) {
+        r.limits.outcome.blocked = blocked_by_configuration(rules, key_text);
         return http_error::blocked;
+    }
     if (const auto error = read_costs(rules, r, chain); error != http_error::none)
         return error;
     auto& key = chain.keys[chain.count];
@@ -123,10 +125,15 @@ void keep_decisions(charged_chain& chain, limiter::verdict& said, limit_outcome&
     for (std::size_t i = 0; i < chain.count; ++i) {
         chain.keys[i].judged = said.groups[i];
         chain.keys[i].charged_at = said.charged(i);
+        const auto& rules = *chain.keys[i].rules;
         std::size_t place = 0;
         for (const auto& member : said.groups[i]->members()) {
             const auto& rule = member.limits.limits;
-            outcome.texts[outcome.count] = chain.keys[i].rules->find_text(rule, place++);
+            if (rule.shadow && said.groups[i] == rules.group && rules.terms[place].blocks) {
+                outcome.decisions[outcome.count].admitted = false;
+                said.shadow_refused = true;
+            }
+            outcome.texts[outcome.count] = rules.find_text(rule, place++);
             outcome.rules[outcome.count++] = &rule;
         }
     }
@@ -137,24 +144,31 @@ void keep_decisions(charged_chain& chain, limiter::verdict& said, limit_outcome&
     outcome.degraded = outcome.degraded || said.shared_counters;
 }
 
-// Keeps what the last chain has said. When it refuses, the chains before it get back what they took.
+// The request is refused: the first `chains` chains get back what they took.
+void note_refusal(request& r, std::size_t chains, limiter::time_point now)
+{
+    r.limits.outcome.refused = true;
+    r.limits.outcome.delay = {};
+    r.worker.counters().limited.add();
+    give_back(r, chains, now);
+    look_again(r, chains, now);
+    r.limits.charged = 0;
+}
+
+// Keeps what the last chain has said.
 void keep_verdict(request& r, limiter::verdict& said, limiter::time_point now)
 {
     auto& outcome = r.limits.outcome;
-    keep_decisions(r.memory->chains[outcome.chains - 1], said, outcome);
+    auto& chain = r.memory->chains[outcome.chains - 1];
+    keep_decisions(chain, said, outcome);
     if (said.shared_counters)
         r.worker.counters().degraded.add();
     if (said.admitted)
         return;
-    outcome.refused = true;
     outcome.retry_after = said.retry_after;
-    outcome.delay = {};
-    r.worker.counters().limited.add();
-    if (const auto before = outcome.chains - 1; before > 0) {
-        give_back(r, before, now);
-        look_again(r, before, now);
-    }
-    r.limits.charged = 0;
+    if (const auto& key = chain.keys[said.blocked_part]; said.blocked)
+        outcome.blocked = blocked_by_operator(*key.rules, *key.judged, chain.parts[said.blocked_part].key);
+    note_refusal(r, outcome.chains - 1, now);
 }
 
 // Redis has no answer. The request passes uncounted by this chain, or not at all, as its rules say.
@@ -188,7 +202,12 @@ http_error limit_in_memory(request& r)
     }
     const auto now = judged_at(r);
     while (outcome.chains < chains.size() && !outcome.refused) {
-        if (const auto error = read_chain(r); error != http_error::none)
+        const auto error = read_chain(r);
+        if (error == http_error::blocked) {
+            note_refusal(r, outcome.chains, now);
+            write_limit_fields(r, now);
+        }
+        if (error != http_error::none)
             return error;
         auto& chain = r.memory->chains[outcome.chains - 1];
         if (chain.count == 0)

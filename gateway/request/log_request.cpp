@@ -1,10 +1,8 @@
 #include "gateway/request/log_request.hpp"
 
+#include "gateway/log/limit_entry.hpp"
 #include "gateway/request/request.hpp"
 #include "gateway/worker.hpp"
-#include "limiter/siphash.hpp"
-
-#include <tuple>
 
 namespace headgate {
 
@@ -24,63 +22,6 @@ std::string_view value_of(const request& r, http::field_id id)
 {
     const auto* field = r.head().fields.find(id);
     return field ? field->value : std::string_view{};
-}
-
-log_entry::verdict verdict_of(const limit_outcome& limit)
-{
-    using enum log_entry::verdict;
-    if (limit.refused)
-        return refused;
-    if (limit.degraded)
-        return degraded;
-    if (limit.delay.count() > 0)
-        return delayed;
-    if (limit.shadow_refused)
-        return shadow_refused;
-    return limit.count > 0 ? passed : none;
-}
-
-// How much a decision says about what became of the request: a refusal most, then a wait, then what a shadow rule would
-// have refused, then the least that is left.
-auto weight_of(const limit_outcome& limit, std::size_t i)
-{
-    const auto& said = limit.decisions[i];
-    const bool shadow = limit.rules[i]->shadow;
-    const int rank = !said.admitted && !shadow ? 3 : said.delay.count() > 0 && !shadow ? 2 : !said.admitted ? 1 : 0;
-    const auto wait = rank == 3 ? said.retry_after : said.delay;
-    return std::tuple(rank, wait.count(), -static_cast<double>(said.remaining) / static_cast<double>(said.limit));
-}
-
-// Adds the rule that says most, and whose counter it was. The same key has the same hash in every gateway, so that
-// lines of several can be read together; it is no secret, but it shows no API key.
-void add_deciding_rule(log_entry& entry, const request& r)
-{
-    const auto& limit = r.limits.outcome;
-    std::size_t best = 0, at = 0;
-    std::string_view key;
-    const compiled_rules* rules = nullptr;
-    for (const auto& chain : std::span(r.memory->chains).first(limit.chains)) {
-        for (std::size_t k = 0; k < chain.count; ++k) {
-            for (std::size_t i = 0; i < chain.keys[k].judged->size(); ++i, ++at) {
-                if (!key.data() || weight_of(limit, at) > weight_of(limit, best)) {
-                    best = at;
-                    key = chain.parts[k].key;
-                    rules = chain.keys[k].rules;
-                }
-            }
-        }
-    }
-    if (!key.data())
-        return;
-    const auto& said = limit.decisions[best];
-    entry.rule = limit.rules[best]->name;
-    auto& identity = r.memory->key_value;
-    identity.clear();
-    append_identity(identity, rules->key, key);
-    entry.identity = identity.view();
-    entry.key_hash = limiter::siphash({}, 0, key);
-    entry.quota = said.limit;
-    entry.used = said.limit - std::min(said.limit, said.remaining);
 }
 
 log_entry make_entry(const request& r, const access_log& log, std::string_view client, microseconds took)
@@ -108,8 +49,7 @@ log_entry make_entry(const request& r, const access_log& log, std::string_view c
         .first_byte = between(received.began, record.answered),
         .limit = verdict_of(r.limits.outcome),
     };
-    if (log.wants_rule())
-        add_deciding_rule(entry, r);
+    add_limits(entry, r, log.wants_rule());
     if (record.error != http_error::none)
         entry.error = http::describe(record.error).code;
     if (received.route) {

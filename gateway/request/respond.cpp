@@ -101,8 +101,7 @@ task<> respond_refusal(request& r)
 {
     const auto& answers = *r.received.route->answers;
     const auto& outcome = r.limits.outcome;
-    // A client that is refused by counters that others share has not used up a quota of its own.
-    const auto status = outcome.degraded ? 503U : static_cast<unsigned>(answers.config->status);
+    const auto status = refusal_status(outcome, *answers.config);
     const auto wait = seconds_to_wait(r);
     auto& text = begin_fields(r);
     text.append(answers.refusal_fields);
@@ -112,6 +111,8 @@ task<> respond_refusal(request& r)
     text.append(r.memory->limit_fields.view());
     r.memory->own_body.clear();
     append_refusal_body(r.memory->own_body, answers, outcome, status, wait);
+    if (outcome.blocked.rules)
+        r.record.error = http_error::blocked;
     return send_own_answer(r, status);
 }
 

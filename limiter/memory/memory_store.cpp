@@ -237,6 +237,10 @@ void memory_store::decide(std::span<const part> parts, time_point now, std::span
         if (parts.size() > 1 && at[i].header)
             at[i].header->flags |= entry_header::pinned;
         judge_part(parts[i], at[i], now, decisions.subspan(n, at[i].group->size()), out);
+        if (at[i].blocked_until > now) {
+            out.blocked_part = out.blocked ? out.blocked_part : i;
+            out.admitted = false, out.blocked = true;
+        }
         n += at[i].group->size();
     }
     const bool charges = why == purpose::take && out.admitted;
@@ -300,8 +304,6 @@ void memory_store::judge_part(const part& p, const located& at, time_point now, 
         out.admitted = out.admitted && decisions[i].admitted;
         out.delay = std::max(out.delay, decisions[i].delay);
     });
-    if (at.blocked_until > now)
-        out.admitted = false, out.blocked = true;
 }
 
 microseconds memory_store::longest_wait(std::span<const located> at, std::span<const decision> decisions,

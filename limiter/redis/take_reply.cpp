@@ -192,14 +192,16 @@ void judge_rules(chain_read& chain, verdict& out, std::span<decision> decisions)
 }
 
 // Returns whether all rules of one call admit, by the arithmetic of limiter/core.
-bool admits(const partial_reply& of, const chain_read& chain, std::span<const decision> decisions, bool& blocked)
+bool admits(const partial_reply& of, const chain_read& chain, std::span<const decision> decisions, verdict& out)
 {
     bool all = true;
     for (std::size_t k = 0; k < of.parts.size(); ++k) {
-        const auto place = of.places[k];
-        const bool is_blocked = chain.blocked_until[place] > chain.now[place];
-        blocked = blocked || is_blocked;
-        all = all && !is_blocked;
+        const std::size_t place = of.places[k];
+        if (chain.blocked_until[place] > chain.now[place]) {
+            out.blocked_part = out.blocked ? std::min(out.blocked_part, place) : place;
+            out.blocked = true;
+            all = false;
+        }
         for (std::size_t i = 0; i < of.parts[k].group->size(); ++i) {
             const auto at = chain.first[place] + i;
             all = all && (decisions[at].admitted || chain.rules[at].limits->limits.shadow);
@@ -271,7 +273,7 @@ call_answer read_take(std::span<const partial_reply> replies, const take_options
     note_moments(chain, replies.size() > 1, out);
     judge_rules(chain, out, decisions);
     for (std::size_t i = 0; i < replies.size(); ++i) {
-        const bool admitted = admits(replies[i], chain, decisions, out.blocked);
+        const bool admitted = admits(replies[i], chain, decisions, out);
         if (admitted != (statuses[i] == reply_status::done))
             return {.status = call_status::disagreement, .now = last.now};
         out.admitted = out.admitted && admitted;

@@ -27,6 +27,7 @@ struct answer
 {
     bool admitted = false;
     bool blocked = false;
+    std::size_t blocked_part = 0;
     bool shadow_refused = false;
     microseconds retry_after{-1};
     microseconds delay{0};

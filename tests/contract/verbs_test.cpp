@@ -183,6 +183,25 @@ TEST_CASE("contract: a blocked key is refused until the block ends, charges noth
     });
 }
 
+TEST_CASE("contract: a chain of which keys are blocked names the first of them, and charges none of its keys")
+{
+    on_every_store([](limiter_under_test& s) {
+        for (const char* group : {"a", "b", "c"})
+            s.define(group, {named("calls", fixed_window(10, 24h))}, noon);
+        const chain three{{"a", "k"}, {"b", "k"}, {"c", "k"}};
+        CHECK(s.take(three, noon).admitted);
+        CHECK(s.block("c", "k", noon + 60s, noon));
+        const auto one = s.take(three, noon);
+        CHECK(one.blocked);
+        CHECK(one.blocked_part == 2);
+        CHECK(s.block("b", "k", noon + 90s, noon));
+        const auto two = s.take(three, noon);
+        CHECK(two.blocked_part == 1);
+        CHECK(two.retry_after == 90s);
+        CHECK(left(s, "a", "k", noon) == 9);
+    });
+}
+
 TEST_CASE("contract: list returns keys by prefix, in order, and of one group only")
 {
     on_every_store([](limiter_under_test& s) {

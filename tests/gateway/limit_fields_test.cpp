@@ -87,8 +87,16 @@ public:
     std::string body(const config::answers_config& answers, std::optional<std::uint64_t> wait) const
     {
         http::byte_buffer out;
-        append_refusal_body(out, compiled_answers(answers), limit, static_cast<unsigned>(answers.status), wait);
+        append_refusal_body(out, compiled_answers(answers), limit, refusal_status(limit, answers), wait);
         return std::string(out.view());
+    }
+    // As if an operator had blocked the key of the first rule.
+    void block(limiter::microseconds wait)
+    {
+        blocked_.texts.push_back(texts_.front());
+        limit.refused = true;
+        limit.retry_after = wait;
+        limit.blocked = {&blocked_, limit.rules[0], "k"};
     }
     std::string explanation() const
     {
@@ -106,6 +114,7 @@ public:
 private:
     std::deque<limiter::rule> rules_;
     std::deque<rule_text> texts_;
+    compiled_rules blocked_;
 };
 
 const auto minute = rule("minute", 60, 1min);
@@ -220,8 +229,7 @@ TEST_CASE("limit fields: a rule that a reload has just changed is shown with its
 TEST_CASE("limit fields: a key that an operator has blocked has nothing left until the block ends")
 {
     outcome o({{minute, passed(60, 12, 48s)}});
-    o.limit.refused = true;
-    o.limit.retry_after = 90s;
+    o.block(90s);
     CHECK(find_refusing_rule(o.limit) == no_rule);
     CHECK(o.fields(answer_dialect::x_ratelimit) ==
           "X-RateLimit-Limit: 60\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 90\r\n");
@@ -255,6 +263,17 @@ TEST_CASE("explain: every evaluated rule, shadow rules included, with its decisi
     CHECK(outcome({}).explanation() == "");
 }
 
+TEST_CASE("explain: an operator's block is the verdict of the key's first rule, with the rest of the block")
+{
+    outcome o({{minute, passed(60, 12, 48s)}, {day, passed(10000, 1, 1s)}});
+    o.block(90s);
+    CHECK(o.explanation() ==
+          "X-RateLimit-Explain: rule=\"minute\"; chain=\"api\"; algorithm=token_bucket; limit=60; remaining=12; "
+          "verdict=blocked; retry_after=90.000; reset_after=48.000, "
+          "rule=\"day\"; chain=\"api\"; algorithm=fixed_window; limit=10000; remaining=1; verdict=passed; "
+          "reset_after=1.000\r\n");
+}
+
 TEST_CASE("refusal body: problem+json names the rules that refused, not those that admitted and not shadow rules")
 {
     const outcome o({{minute, refused(60, 0, 1s)}, {shadow(day), refused(10000, 0, 9s)}, {day, passed(10000, 1, 1s)}});
@@ -278,9 +297,18 @@ TEST_CASE("refusal body: a template names the rule with the longest wait; an unk
 TEST_CASE("refusal body: an operator's block violates no rule and says so")
 {
     outcome o({{minute, passed(60, 12, 48s)}});
-    o.limit.refused = true;
-    o.limit.retry_after = 90s;
-    CHECK(o.body({}, 90) == R"({"type":"urn:headgate:error:blocked","title":"Blocked for now","status":429})"
+    o.block(90s);
+    CHECK(refusal_status(o.limit, {}) == 403);
+    CHECK(o.body({}, 90) == R"({"type":"urn:headgate:error:blocked","title":"Blocked for now","status":403})"
                             "\n");
+    CHECK(o.body({.body = "x", .body_template = "{rule}|{limit}|{wait}"}, 90) == "blocked|-|90");
+}
+
+TEST_CASE("refusal body: a block takes precedence over a rule that refuses as well")
+{
+    outcome o({{minute, refused(60, 0, 1s)}});
+    o.block(90s);
+    CHECK(refusal_status(o.limit, {.status = 429}) == 403);
+    CHECK(o.body({}, 90).find("urn:headgate:error:blocked") != std::string::npos);
     CHECK(o.body({.body = "x", .body_template = "{rule}|{limit}|{wait}"}, 90) == "blocked|-|90");
 }

@@ -213,6 +213,66 @@ TEST_CASE("plans: by the request, by the key's value, unlimited and blocked")
     CHECK(ask(gateway, as("bob", "pro")) == 429);
 }
 
+TEST_CASE("blocked: 403; the log, the metrics and the explanation name the rule that blocks")
+{
+    recorder up(ok);
+    log_pipe pipe;
+    running_gateway gateway(running_gateway::in_front_of(
+        up.server(),
+        "keys:\n  user: [ { header: X-User } ]\n"
+        "plans: { names: [ free, banned ], default: free, sources: [ { header: X-Plan } ] }\n"
+        "answers: { explain_networks: [ 127.0.0.0/8 ] }\n"
+        "admin: { address: 127.0.0.1:0 }\nlog: { access: { path: " +
+            pipe.path() +
+            " } }\nchains:\n  guard:\n    store: local\n    rules:\n      - { name: address, key: client_ip, " +
+            by_hour + "3/hour }\n  quota:\n    store: local\n    rules:\n      - { name: wide, key: [route], " +
+            by_hour + "100/hour }\n      - { name: narrow, key: user, " + by_hour +
+            "50/hour, plans: { banned: blocked }, overrides: { eve: blocked } }\n"
+            "routes:\n  - { name: all, upstream: up, chains: [ guard, quota ] }\n"));
+    const auto as = [](const std::string& fields) { return request("/", fields + "X-RateLimit-Explain: 1\r\n"); };
+    const auto check = [&](const std::string& fields) {
+        const auto answer = gateway.ask(as(fields));
+        CHECK(status_of(answer) == 403);
+        CHECK(field_of(answer, "X-RateLimit-Explain")
+                  .ends_with("rule=\"narrow\"; chain=\"quota\"; verdict=blocked; retry_after=never"));
+        const auto line = nlohmann::json::parse(pipe.next_line());
+        CHECK(line["limit"] == "blocked");
+        CHECK(line["rule"] == "narrow");
+        CHECK(line["identity"] == "user/header:X-User");
+        CHECK(line["error"] == "blocked");
+        CHECK(line["used"] == 0);
+    };
+    for (int i = 0; i < 3; ++i) { // nothing is charged: the address may still be used three times
+        check("X-User: eve\r\n");
+        check("X-User: ann\r\nX-Plan: banned\r\n");
+    }
+    CHECK(metric_at_last(gateway, "headgate_limited_total{route=\"all\",rule=\"narrow\"}", 6) == 6);
+    CHECK(metric(gateway, "headgate_limited_total{route=\"all\",rule=\"address\"}") == 0);
+    CHECK(pass(gateway, 4, request("/", "X-User: ann\r\n")) == 3);
+}
+
+TEST_CASE("blocked: a shadow rule refuses nothing, and the log, the metrics and the explanation say what it would do")
+{
+    recorder up(ok);
+    log_pipe pipe;
+    running_gateway gateway(limited(
+        up.server(),
+        "      - { name: trial, key: user, " + by_hour + "50/hour, mode: shadow, overrides: { eve: blocked } }\n",
+        "keys:\n  user: [ { header: X-User } ]\nanswers: { explain_networks: [ 127.0.0.0/8 ] }\n"
+        "admin: { address: 127.0.0.1:0 }\nlog: { access: { path: " +
+            pipe.path() + " } }\n"));
+    const auto answer = gateway.ask(request("/", "X-User: eve\r\nX-RateLimit-Explain: 1\r\n"));
+    CHECK(status_of(answer) == 200);
+    CHECK(field_of(answer, "X-RateLimit-Explain").find("verdict=shadow_refused; retry_after=never") !=
+          std::string::npos);
+    const auto line = nlohmann::json::parse(pipe.next_line());
+    CHECK(line["limit"] == "shadow_refused");
+    CHECK(line["rule"] == "trial");
+    CHECK(metric_at_last(gateway, "headgate_shadow_limited_total{route=\"all\",rule=\"trial\"}", 1) == 1);
+    CHECK(ask(gateway, request("/", "X-User: ann\r\n")) == 200);
+    CHECK(nlohmann::json::parse(pipe.next_line())["limit"] == "passed");
+}
+
 TEST_CASE("overrides: an entry belongs to one source, and no other one gets it")
 {
     recorder up(ok);

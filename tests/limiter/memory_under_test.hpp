@@ -115,7 +115,8 @@ private:
         for (std::size_t i = 0; i < parts.size(); ++i)
             n += v.groups[i]->size();
         room.resize(n);
-        return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(room)};
+        return {v.admitted,    v.blocked, v.blocked_part, v.shadow_refused,
+                v.retry_after, v.delay,   v.charged_at,   std::move(room)};
     }
 };
 

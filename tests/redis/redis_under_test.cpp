@@ -176,7 +176,8 @@ answer redis_under_test::ask_for(const chain& wanted, time_point now, bool look)
             for (const auto& p : parts)
                 n += p.group->size();
             result.resize(n);
-            return {v.admitted, v.blocked, v.shadow_refused, v.retry_after, v.delay, v.charged_at, std::move(result)};
+            return {v.admitted,    v.blocked, v.blocked_part, v.shadow_refused,
+                    v.retry_after, v.delay,   v.charged_at,   std::move(result)};
         }
     }
     throw std::runtime_error("no end of trying");

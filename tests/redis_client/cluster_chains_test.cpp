@@ -220,6 +220,7 @@ TEST_CASE("redis cluster: random chains over three slots are decided as in memor
             blocked += wanted.blocked ? 1 : 0;
             CHECK(got.admitted == wanted.admitted);
             CHECK(got.blocked == wanted.blocked);
+            CHECK(got.blocked_part == wanted.blocked_part);
             CHECK(got.shadow_refused == wanted.shadow_refused);
             CHECK(got.retry_after == wanted.retry_after);
             CHECK(got.delay == wanted.delay);
