@@ -53,7 +53,7 @@ struct route_sums
     std::array<std::uint64_t, 6> answers{};
     std::array<std::uint64_t, duration_bounds_us.size() + 1> durations{};
     std::uint64_t duration_sum_us = 0;
-    std::uint64_t delayed = 0;
+    std::uint64_t delayed = 0, unreadable_costs = 0;
     using by_rule = std::map<std::string, std::uint64_t, std::less<>>;
     by_rule refused, shadow_refused;
 };
@@ -94,6 +94,7 @@ struct sums
                 to.durations[i] += from.durations[i].read();
             to.duration_sum_us += from.duration_sum_us.read();
             to.delayed += from.delayed.read();
+            to.unreadable_costs += from.unreadable_costs.read();
             for (const auto& [rule, count] : from.refused)
                 to.refused[rule] += count.read();
             for (const auto& [rule, count] : from.shadow_refused)
@@ -146,6 +147,11 @@ void show_routes(exposition& out, const sums& all)
     out.family("headgate_delayed_total", "Requests held back by a shaping rule, by route.", MetricType::Counter);
     for (const auto& [name, route] : all.routes)
         out.value(route.delayed, {{"route", name}});
+    out.family("headgate_unreadable_costs_total",
+               "Costs that could not be read from the answer's settle header, by route; the reserved cost stays.",
+               MetricType::Counter);
+    for (const auto& [name, route] : all.routes)
+        out.value(route.unreadable_costs, {{"route", name}});
     out.family("headgate_request_duration_seconds", "From the request's head to the end of its answer.",
                MetricType::Histogram);
     for (const auto& [name, route] : all.routes) {

@@ -31,6 +31,7 @@ struct route_counters
     std::array<counter, duration_bounds_us.size() + 1> durations;
     counter duration_sum_us;
     counter delayed;
+    counter unreadable_costs; // answers whose settle header could not be read
     using by_rule = std::map<std::string, counter, std::less<>>;
     by_rule refused;
     by_rule shadow_refused; // by a shadow rule that let the request pass
@@ -62,6 +63,7 @@ public:
     // Removes what is no longer configured. REQUIRES: called on the worker's thread, or before it runs.
     void adopt(const compiled_config& next);
     void count(const request& r, std::chrono::microseconds took);
+    void note_unreadable_cost(const request& r) { of_route(r).unreadable_costs.add(); }
     upstream_counters& of_upstream(std::string_view name);
     shared_store_counters& of_store(std::string_view name);
 

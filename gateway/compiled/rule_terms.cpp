@@ -89,16 +89,30 @@ http_error read_cost(const config::cost_config* cost, const http::request_head& 
     return http_error::none;
 }
 
-std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, const http::response_head& answer)
+declared_cost read_settled_cost(const config::cost_config& cost, const http::response_head& answer)
 {
     if (cost.settle.empty() || cost.settle == response_bytes)
         return {};
     std::string_view text;
-    std::uint64_t declared = 0;
-    if (http::find_only_line(answer.fields, cost.settle, text) != http::parameter_state::found ||
-        !http::parse_decimal(text, declared))
+    const auto found = http::find_only_line(answer.fields, cost.settle, text);
+    if (found == http::parameter_state::absent)
         return {};
-    return std::min(declared, limiter::max_count);
+    std::uint64_t declared = 0;
+    if (found == http::parameter_state::repeated)
+        return {.unreadable = "(repeated)"};
+    if (!http::parse_decimal(text, declared))
+        return {.unreadable = text.empty() ? "(empty)" : text};
+    return {.cost = std::min(declared, limiter::max_count)};
+}
+
+std::uint64_t cost_by_head(const rule_terms& terms, std::uint64_t charged, std::optional<std::uint64_t> settled,
+                           const request_record& so_far)
+{
+    if (terms.in_flight)
+        return charged;
+    if (terms.outcome && !is_charged(*terms.outcome, so_far))
+        return 0;
+    return settled.value_or(charged);
 }
 
 std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cost, std::uint64_t charged,

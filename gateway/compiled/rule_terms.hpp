@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace headgate {
 
@@ -29,10 +30,19 @@ rule_terms make_terms(const config::rule_config& rule);
 // or occurs twice.
 http::http_error read_cost(const config::cost_config* cost, const http::request_head& head, std::uint64_t& out);
 
-// Returns the cost that the answer's head declares; nothing when it declares none.
-std::optional<std::uint64_t> read_settled_cost(const config::cost_config& cost, const http::response_head& answer);
+// What the answer's head says of the request's cost.
+struct declared_cost
+{
+    std::optional<std::uint64_t> cost; // none: it says nothing, or nothing that can be read
+    std::string_view unreadable;       // not empty: the header is there, and this is the reason or its text
+};
+declared_cost read_settled_cost(const config::cost_config& cost, const http::response_head& answer);
 
-// Returns the final charge to the rule. `settled` is the result of read_settled_cost.
+// Returns what the rule is charged as far as the answer's head tells. `settled` is what read_settled_cost has read.
+std::uint64_t cost_by_head(const rule_terms& terms, std::uint64_t charged, std::optional<std::uint64_t> settled,
+                           const request_record& so_far);
+
+// Returns the final charge to the rule.
 std::uint64_t final_cost(const rule_terms& terms, const config::cost_config* cost, std::uint64_t charged,
                          std::optional<std::uint64_t> settled, const request_record& ended);
 

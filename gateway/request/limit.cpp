@@ -51,6 +51,8 @@ http_error read_costs(const compiled_rules& rules, request& r, charged_chain& ch
         r.limits.is_settled_later = r.limits.is_settled_later || terms.is_settled_later(cost);
         if (const auto error = read_cost(cost, r.head(), r.memory->costs[used]); error != http_error::none)
             return error;
+        r.memory->settling[used] = {.shown = r.memory->costs[used]};
+        ++used;
     }
     part.costs = std::span(r.memory->costs).subspan(key.costs_at, rules.terms.size());
     return http_error::none;

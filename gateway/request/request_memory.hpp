@@ -28,6 +28,13 @@ struct charged_key
     static constexpr std::size_t fixed_costs = ~std::size_t{0}; // the costs are the rules' own
 };
 
+// A cost that may be settled: what is known of it after it was charged.
+struct settling_cost
+{
+    std::optional<std::uint64_t> declared; // by the answer's head
+    std::uint64_t shown = 0;               // what the decision tells of
+};
+
 // One chain of the route, as its store is asked about it.
 struct charged_chain
 {
@@ -51,10 +58,10 @@ struct request_memory
     std::vector<verified_token> tokens; // by the provider's number
     judged_rules judged;
     std::array<charged_chain, config::max_chains_per_route> chains;
-    std::array<std::uint64_t, limiter::max_decisions> costs; // of keys whose rules have no fixed costs
-    std::array<std::optional<std::uint64_t>, limiter::max_decisions> settled_costs; // as the answer's head says
-    http::byte_buffer limit_fields; // RateLimit lines, then the explanation if one is due
-    http::byte_buffer own_body;     // of an answer of the gateway's own
+    std::array<std::uint64_t, limiter::max_decisions> costs;    // of keys whose rules have no fixed costs
+    std::array<settling_cost, limiter::max_decisions> settling; // the same places as in `costs`
+    http::byte_buffer limit_fields;                             // RateLimit lines, then the explanation if one is due
+    http::byte_buffer own_body;                                 // of an answer of the gateway's own
     http::field_lines answer_fields;
     http::byte_buffer upstream_head;
     http::byte_buffer first_body, upload; // of the request, framed in chunks for the upstream

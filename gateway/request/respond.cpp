@@ -130,6 +130,7 @@ void write_limit_fields(request& r, limiter::time_point now)
     const auto& answers = *r.received.route->answers;
     const auto& outcome = r.limits.outcome;
     auto& out = r.memory->limit_fields;
+    out.clear();
     append_limit_fields(out, outcome, *answers.config, now);
     r.limits.quota_bytes = out.size();
     if (!answers.explain_networks.empty() && r.head().fields.has(http::field_id::x_ratelimit_explain) &&

@@ -1,8 +1,11 @@
 #include "gateway/request/settle.hpp"
 
+#include "gateway/log/rare_warnings.hpp"
 #include "gateway/request/request.hpp"
+#include "gateway/request/respond.hpp"
 #include "gateway/stores/shared_store.hpp"
 #include "gateway/worker.hpp"
+#include "limiter/core/settled.hpp"
 
 #include <algorithm>
 
@@ -14,6 +17,18 @@ namespace {
 bool was_charged(const limit_outcome& outcome, std::size_t decision)
 {
     return outcome.decisions[decision].admitted || outcome.rules[decision]->count_refused;
+}
+
+// Lets the decision of a rule tell of another cost than until now. Returns whether that changes it.
+bool show_cost(limit_outcome& outcome, std::size_t decision, const charged_key& key, std::size_t rule,
+               std::uint64_t& shown, std::uint64_t cost)
+{
+    auto& said = outcome.decisions[decision];
+    if (!said.admitted || cost == shown)
+        return false;
+    said = limiter::settled(key.judged->members()[rule].limits, said, key.charged_at, shown, cost);
+    shown = cost;
+    return true;
 }
 
 // Corrects what each rule of the chain was charged to what `actual(terms, charged, settled)` says; `settled`: what the
@@ -31,10 +46,13 @@ void correct(request& r, const charged_chain& chain, limiter::time_point now, Ac
         const bool same_rules = key.judged == part.group; // else a reload came between
         for (std::size_t i = 0; i < n; ++i) {
             const bool is_fixed = key.costs_at == charged_key::fixed_costs;
-            const auto settled = is_fixed ? std::nullopt : r.memory->settled_costs[key.costs_at + i];
+            settling_cost fixed{.shown = part.costs[i]};
+            auto& cost = is_fixed ? fixed : r.memory->settling[key.costs_at + i];
             const bool counts = !same_rules || was_charged(r.limits.outcome, decision + i);
             charged[i] = counts ? part.costs[i] : 0;
-            corrected[i] = counts ? actual(terms[i], part.costs[i], settled) : 0;
+            corrected[i] = counts ? actual(terms[i], part.costs[i], cost.declared) : 0;
+            if (counts && same_rules && !terms[i].in_flight)
+                show_cost(r.limits.outcome, decision + i, key, i, cost.shown, corrected[i]);
         }
         if (std::equal(charged.begin(), charged.begin() + static_cast<std::ptrdiff_t>(n), corrected.begin()))
             continue;
@@ -44,6 +62,43 @@ void correct(request& r, const charged_chain& chain, limiter::time_point now, Ac
         else if (const auto shared = r.worker.store_of(r, *chain.chain))
             shared->correct(r.memory->config, as_charged, {corrected.data(), n}, key.charged_at);
     }
+}
+
+// What the answer's head tells about the costs of a request.
+struct answer_notes
+{
+    request_record so_far;                           // with the answer's status
+    bool differs = false;                            // decisions tell of other costs now
+    const config::cost_config* unreadable = nullptr; // whose header is there and cannot be read
+};
+
+// Reads what the head declares for the rules of one key, and lets their decisions tell of it.
+void note_answer_for(request& r, const charged_chain& chain, std::size_t k, std::size_t decision, answer_notes& notes)
+{
+    const auto& key = chain.keys[k];
+    const auto& terms = key.rules->terms;
+    if (key.costs_at == charged_key::fixed_costs)
+        return;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        auto& cost = r.memory->settling[key.costs_at + i];
+        const auto* by = cost_of(terms[i], r);
+        const auto found = by ? read_settled_cost(*by, r.answer()) : declared_cost{};
+        cost.declared = found.cost;
+        if (!found.unreadable.empty())
+            notes.unreadable = by;
+        if (key.judged != chain.parts[k].group || !was_charged(r.limits.outcome, decision + i))
+            continue;
+        const auto by_head = cost_by_head(terms[i], chain.parts[k].costs[i], cost.declared, notes.so_far);
+        notes.differs |= show_cost(r.limits.outcome, decision + i, key, i, cost.shown, by_head);
+    }
+}
+
+// Counts an answer whose declared cost cannot be read, and logs it once per period.
+void note_unreadable(request& r, const config::cost_config& by)
+{
+    r.worker.metrics().note_unreadable_cost(r);
+    warn_rarely("route " + r.received.route->name + ": the upstream's " + by.settle + " cannot be read as a cost",
+                read_settled_cost(by, r.answer()).unreadable);
 }
 
 std::span<const charged_chain> charged_chains(const request& r)
@@ -92,16 +147,17 @@ void note_answer(request& r)
 {
     if (!r.limits.is_settled_later)
         return;
+    answer_notes notes{.so_far = r.record};
+    notes.so_far.status = r.answer().status;
     for (const auto& chain : charged_chains(r)) {
-        for (const auto& key : std::span(chain.keys).first(chain.count)) {
-            const auto& terms = key.rules->terms;
-            for (std::size_t i = 0; i < terms.size(); ++i) {
-                const auto* cost = cost_of(terms[i], r);
-                if (cost && !cost->settle.empty())
-                    r.memory->settled_costs[key.costs_at + i] = read_settled_cost(*cost, r.answer());
-            }
-        }
+        auto decision = chain.first_decision;
+        for (std::size_t k = 0; k < chain.count; decision += chain.keys[k++].judged->size())
+            note_answer_for(r, chain, k, decision, notes);
     }
+    if (notes.unreadable)
+        note_unreadable(r, *notes.unreadable);
+    if (notes.differs)
+        write_limit_fields(r, r.worker.clock().to_limiter(r.received.began));
 }
 
 void settle_request(request& r)

@@ -19,11 +19,11 @@ const config::cost_config* cost_of(const rule_terms& terms, const request& r);
 
 // Gives back what the first `chains` chains took.
 void give_back(request& r, std::size_t chains, limiter::time_point now);
-// Reads again what is left in them: their answers must not count what was given back. A chain in Redis is not asked
-// again for that: it tells of one request too many.
+// Reads again what is left in them, where that needs no waiting.
 void look_again(request& r, std::size_t chains, limiter::time_point now);
 
-// The answer's head is there: keeps what it says of the request's cost.
+// The answer's head is there: keeps what it says of the request's cost, and tells the client of that cost instead of
+// the one that was charged until now.
 void note_answer(request& r);
 
 // The request has ended, however it did: it is no longer in flight, and rules that charge by the outcome are settled.

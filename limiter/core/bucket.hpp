@@ -1,6 +1,6 @@
 // Token bucket, leaky bucket and GCRA share one arithmetic. The state is one number per key: the moment at which the
 // bucket will be empty (redis-cell calls it the theoretical arrival time). There is no timer, and nothing drifts. Only
-// meter.cpp, convert.cpp and fast_path.hpp include this.
+// meter.cpp, convert.cpp, settled.cpp and fast_path.hpp include this.
 #pragma once
 
 #include "limiter/core/meter.hpp"

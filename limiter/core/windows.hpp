@@ -1,4 +1,4 @@
-// Fixed window and sliding window. Only meter.cpp, convert.cpp and fast_path.hpp include this.
+// Fixed window and sliding window. Included by meter.cpp, convert.cpp, settled.cpp and fast_path.hpp only.
 //
 // Fixed window: { end, used }. With the end in the state, most requests need one comparison; the calendar is
 // computed only when a new window begins. Sliding window of two counters: { start, previous, current }, estimate =

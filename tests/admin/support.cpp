@@ -2,6 +2,9 @@
 
 #include "config/load.hpp"
 
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -33,6 +36,43 @@ temporary_folder::~temporary_folder()
 {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
+}
+
+class captured_log::sink final : public spdlog::sinks::base_sink<std::mutex>
+{
+public:
+    std::string text()
+    {
+        std::lock_guard guard(mutex_);
+        return text_;
+    }
+
+private:
+    void sink_it_(const spdlog::details::log_msg& line) override
+    {
+        text_.append(line.payload.data(), line.payload.size());
+        text_ += '\n';
+    }
+    void flush_() override {}
+    std::string text_;
+};
+
+captured_log::captured_log() : sink_(std::make_shared<sink>()), usual_(spdlog::default_logger())
+{
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("captured", sink_));
+}
+
+captured_log::~captured_log()
+{
+    spdlog::set_default_logger(std::static_pointer_cast<spdlog::logger>(std::move(usual_)));
+}
+
+std::string captured_log::text() const { return sink_->text(); }
+
+std::string captured_log::wait_for(const std::string& what) const
+{
+    eventually([&] { return text().find(what) != std::string::npos; });
+    return text();
 }
 
 log_pipe::log_pipe() : path_(folder_.file("access"))

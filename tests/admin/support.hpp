@@ -4,6 +4,7 @@
 #include "tests/gateway/support.hpp"
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 namespace headgate::tests {
@@ -37,6 +38,23 @@ private:
     void read_what_is_there();
     std::string pending_;
     std::size_t used_ = 0; // of pending_
+};
+
+// Collects the lines of the operational log, which then go nowhere else. To be made before the gateway.
+class captured_log
+{
+public:
+    captured_log();
+    ~captured_log();
+    captured_log(const captured_log&) = delete;
+    std::string text() const;
+    // Waits until a line contains `what`; returns the whole log, also after the time limit.
+    std::string wait_for(const std::string& what) const;
+
+private:
+    class sink;
+    std::shared_ptr<sink> sink_;
+    std::shared_ptr<void> usual_; // the logger before
 };
 
 // Waits until the file has this many lines; returns the file's content, also after the time limit.

@@ -1,5 +1,6 @@
 // Every algorithm compared with the reference, over random rules and schedules. rapidcheck prints the seed of a
 // failure; RC_PARAMS="seed=... max_success=..." repeats or extends a run.
+#include "limiter/core/settled.hpp"
 #include "tests/support/reference.hpp"
 #include "tests/support/schedule.hpp"
 
@@ -210,6 +211,41 @@ TEST_CASE("property: giving a charge back restores the state, and never exceeds 
         RC_ASSERT(recovered_at(full.meter, full.words) <= after);
         RC_ASSERT(full.give_back(after, after, 5) == 0u);
         RC_ASSERT(full.look(after).remaining == r.limit());
+    });
+}
+
+TEST_CASE("property: a decision that is settled to another cost says what the key says after that charge")
+{
+    for_every_algorithm("settled = charged so at once", [](algorithm kind) {
+        if (kind == algorithm::concurrency)
+            return;
+        const rule r = any_rule(kind);
+        const auto first = any_start();
+        single_key key(r, first);
+        drive(key, first, any_schedule(), [&](time_point now, std::uint64_t cost, const step& s) {
+            auto otherwise = key;
+            const auto decided = key.take(now, cost);
+            if (!decided.admitted)
+                return;
+            const auto actual = std::min(cost_of(s, r.limit(), decided.remaining), max_count - 3) + s.pace_by % 3;
+            charge(otherwise.meter, otherwise.words, now, actual);
+            const auto expected = otherwise.look(now);
+            const auto said = settled(key.meter, decided, now, cost, actual);
+            RC_ASSERT(said.admitted);
+            RC_ASSERT(said.limit == decided.limit);
+            RC_ASSERT(said.remaining == expected.remaining);
+            if (std::max(expected.reset_after, decided.reset_after).count() > std::int64_t{1} << 60)
+                return; // beyond the largest time
+            if (r.is_bucket()) {
+                RC_ASSERT(said.reset_after <= expected.reset_after);
+                RC_ASSERT(said.reset_after + microseconds{1} >= expected.reset_after);
+            } else if (actual > 0) {
+                RC_ASSERT(said.reset_after == expected.reset_after);
+            } else {
+                RC_ASSERT(said.reset_after >= expected.reset_after);
+                RC_ASSERT(said.reset_after <= decided.reset_after);
+            }
+        });
     });
 }
 

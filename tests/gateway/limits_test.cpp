@@ -393,14 +393,14 @@ TEST_CASE("settle: the answer declares the cost, more or less than the charge")
             client.send(request("/"));
             return client.read_response();
         };
-        CHECK(left(ask_once()).starts_with("\"t\";r=80;")); // 20 charged at first, 30 settled
-        CHECK(left(ask_once()).starts_with("\"t\";r=50;"));
+        CHECK(left(ask_once()).starts_with("\"t\";r=70;")); // 20 charged at first, 30 settled
+        CHECK(left(ask_once()).starts_with("\"t\";r=40;"));
         tokens = "nonsense"; // the estimate stays
         CHECK(left(ask_once()).starts_with("\"t\";r=20;"));
         tokens = "0";
-        CHECK(left(ask_once()).starts_with("\"t\";r=0;")); // the whole charge is given back
+        CHECK(left(ask_once()).starts_with("\"t\";r=20;")); // the whole charge is given back
         tokens = "5";
-        CHECK(left(ask_once()).starts_with("\"t\";r=0;"));
+        CHECK(left(ask_once()).starts_with("\"t\";r=15;"));
         CHECK(status_of(ask_once()) == 429); // 85 used, the next costs 20
     }
     SUBCASE("from the size of the body")
@@ -413,6 +413,112 @@ TEST_CASE("settle: the answer declares the cost, more or less than the charge")
             CHECK(left(client.read_response()).starts_with("\"b\";r=" + std::to_string(99 - 10 * i) + ";"));
         }
     }
+}
+
+TEST_CASE("settle: the answer's fields and its log line tell of the settled cost, in every dialect")
+{
+    recorder up("HTTP/1.1 200 OK\r\nX-Tokens: 35\r\nContent-Length: 2\r\n\r\nok");
+    log_pipe pipe;
+    const auto with = [&](const std::string& dialect, const std::string& rule) {
+        return limited(up.server(), rule,
+                       "answers: { dialect: " + dialect + " }\nlog: { access: { path: " + pipe.path() + " } }\n");
+    };
+    const std::string by_window =
+        "      - { name: t, key: [route], " + by_hour + "100/hour, cost: { settle: X-Tokens, reserve: 20 } }\n";
+    for (const auto& [dialect, field, value] : std::initializer_list<std::array<const char*, 3>>{
+             {"ietf", "RateLimit", "\"t\";r=65;t=3600"}, {"x-ratelimit", "X-RateLimit-Remaining", "65"}}) {
+        CAPTURE(dialect);
+        running_gateway gateway(with(dialect, by_window));
+        CHECK(field_of(gateway.ask(request("/")), field) == value);
+        const auto line = nlohmann::json::parse(pipe.next_line());
+        CHECK(line["used"] == 35);
+        CHECK(line["quota"] == 100);
+    }
+    // 7 per minute: after 35 the bucket is full again in exactly five minutes, not a second later.
+    running_gateway bucket(with("ietf", "      - { name: t, key: [route], algorithm: token_bucket, limit: 7/minute, "
+                                        "burst: 35, cost: { settle: X-Tokens, reserve: 3 } }\n"));
+    CHECK(field_of(bucket.ask(request("/")), "RateLimit") == "\"t\";r=0;t=300");
+    CHECK(nlohmann::json::parse(pipe.next_line())["used"] == 35);
+    // What is known only at the end is in the log line.
+    running_gateway bytes(with("ietf", "      - { name: t, key: [route], " + by_hour +
+                                           "100/hour, cost: { settle: response_bytes, reserve: 20 } }\n"));
+    CHECK(field_of(bytes.ask(request("/")), "RateLimit") == "\"t\";r=80;t=3600");
+    CHECK(nlohmann::json::parse(pipe.next_line())["used"] == 2);
+}
+
+TEST_CASE("settle: a header that cannot be read is counted, and logged once per period; the reservation stays")
+{
+    std::atomic<const char*> header{""};
+    raw_upstream up([&](raw_upstream& self, raw_connection& client) {
+        while (!self.read_request(client).empty())
+            client.send("HTTP/1.1 200 OK\r\n" + std::string(header.load()) + "Content-Length: 0\r\n\r\n");
+    });
+    const captured_log log;
+    running_gateway gateway(limited(up,
+                                    "      - { name: minute, key: [route], " + by_hour +
+                                        "1000/hour, cost: { settle: X-Unreadable, reserve: 10 } }\n" +
+                                        "      - { name: day, key: [route], " + by_hour +
+                                        "1000/hour, cost: { settle: X-Unreadable, reserve: 10 } }\n",
+                                    "admin: { address: 127.0.0.1:0 }\n"));
+    int left = 1000, unreadable = 0;
+    for (const auto* text : {"X-Unreadable: 1.5\r\n", "X-Unreadable: -1\r\n", "X-Unreadable:\r\n",
+                             "X-Unreadable: 3\r\nX-Unreadable: 3\r\n", "X-Unreadable: 123456789012345678901\r\n"}) {
+        CAPTURE(text);
+        header = text;
+        left -= 10, ++unreadable;
+        CHECK(
+            field_of(gateway.ask(request("/")), "RateLimit").starts_with("\"minute\";r=" + std::to_string(left) + ";"));
+    }
+    header = ""; // an answer without the header is no mistake
+    CHECK(field_of(gateway.ask(request("/")), "RateLimit").starts_with("\"minute\";r=" + std::to_string(left - 10)));
+    CHECK(metric(gateway, "headgate_unreadable_costs_total{route=\"all\"}") == unreadable);
+    CHECK(log.text().find("route all: the upstream's X-Unreadable cannot be read as a cost: `1.5`") !=
+          std::string::npos);
+    CHECK(count(log.text(), "cannot be read") == 1);
+}
+
+TEST_CASE("cost: more than is left waits for the window's end; more than the rule can hold gets no Retry-After")
+{
+    recorder up(ok);
+    for (const std::string rule :
+         {"fixed_window, limit: 1000/day", "fixed_window, align: first, limit: 1000/day",
+          "sliding_log, limit: 1000/day", "sliding_window, limit: 1000/day", "token_bucket, limit: 1000/day",
+          "gcra, limit: 1000/day, burst: 999", "leaky_bucket, limit: 1000/day, burst: 999"}) {
+        CAPTURE(rule);
+        running_gateway gateway(limited(up.server(), "      - { name: day, key: [route], algorithm: " + rule +
+                                                         ", cost: { header: X-Cost, max: 5000 } }\n"));
+        const auto costing = [&](int cost) {
+            return gateway.ask(request("/", "X-Cost: " + std::to_string(cost) + "\r\n"));
+        };
+        CHECK(status_of(costing(600)) == 200);
+        const auto waits = costing(500);
+        CHECK(status_of(waits) == 429);
+        const auto wait = field_of(waits, "Retry-After");
+        REQUIRE(!wait.empty());
+        CHECK(std::stol(wait) > 0);
+        CHECK(std::stol(wait) <= 2 * 86400);
+        if (rule == "fixed_window, limit: 1000/day") {
+            const auto now = std::chrono::system_clock::now().time_since_epoch();
+            const auto to_midnight = 86400 - std::chrono::duration_cast<std::chrono::seconds>(now).count() % 86400;
+            CHECK(std::stol(wait) >= to_midnight);
+            CHECK(std::stol(wait) <= to_midnight + 30);
+        }
+        CHECK(field_of(waits, "RateLimit").starts_with("\"day\";r=400;t=" + wait));
+        const auto never = costing(1001);
+        CHECK(status_of(never) == 429);
+        CHECK(field_of(never, "Retry-After").empty());
+        CHECK(field_of(never, "RateLimit") == "\"day\";r=400");
+        CHECK(status_of(costing(400)) == 200);
+    }
+}
+
+TEST_CASE("outcome: the answer's fields tell of what it is charged")
+{
+    recorder up("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+    running_gateway gateway(limited(up.server(), "      - { name: login, key: [route], " + by_hour +
+                                                     "5/hour, outcome: { charge: [ 401 ] } }\n"));
+    for (int i = 0; i < 3; ++i)
+        CHECK(field_of(gateway.ask(request("/")), "RateLimit") == "\"login\";r=5;t=0");
 }
 
 TEST_CASE("outcome: only some statuses count, others are given back")

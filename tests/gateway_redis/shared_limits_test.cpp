@@ -3,6 +3,7 @@
 #include "tests/support/certificates.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace headgate::tests;
 
@@ -36,6 +37,61 @@ TEST_CASE("redis: requests whose outcome does not count are given back")
             const auto result = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
             return status_of(result) == 500;
         }));
+    }
+}
+
+TEST_CASE("redis: the answer's fields and its log line tell of the settled cost")
+{
+    redis_server server;
+    std::atomic<const char*> tokens{"30"};
+    raw_upstream up([&](raw_upstream& self, raw_connection& client) {
+        while (!self.read_request(client).empty())
+            client.send("HTTP/1.1 200 OK\r\nX-Tokens: " + std::string(tokens.load()) +
+                        "\r\nContent-Length: 2\r\n\r\nok");
+    });
+    log_pipe pipe;
+    running_gateway gateway(configuration(
+        server,
+        {.rules = "      - { name: t, key: user, " + hour + "1000/hour, cost: { settle: X-Tokens, reserve: 500 } }\n",
+         .upstream = "up: { servers: [ \"127.0.0.1:" + std::to_string(up.port()) + "\" ] }",
+         .workers = 1,
+         .log = pipe.path()}));
+    REQUIRE(wait_until_connected(gateway));
+    const auto ask = [&](const char* with) {
+        tokens = with;
+        return gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
+    };
+    CHECK(field_of(ask("30"), "RateLimit") == "\"t\";r=970;t=3600");
+    CHECK(nlohmann::json::parse(pipe.next_line())["used"] == 30);
+    CHECK(field_of(ask("nonsense"), "RateLimit").starts_with("\"t\";r=470;"));
+    CHECK(nlohmann::json::parse(pipe.next_line())["used"] == 530);
+    CHECK(metric(gateway, "headgate_unreadable_costs_total{route=\"all\"}") == 1);
+    // 470 are left: 500 have to wait for the window's end.
+    const auto refused = ask("1");
+    CHECK(status_of(refused) == 429);
+    CHECK(std::stol(field_of(refused, "Retry-After")) > 3500);
+    CHECK(field_of(refused, "RateLimit").starts_with("\"t\";r=470;t=3"));
+}
+
+TEST_CASE("redis: a cost above what the rule can ever hold gets no Retry-After, one above what is left does")
+{
+    redis_server server;
+    for (const std::string rule : {"fixed_window, limit: 1000/day", "sliding_log, limit: 1000/day",
+                                   "sliding_window, limit: 1000/day", "token_bucket, limit: 1000/day"}) {
+        CAPTURE(rule);
+        running_gateway gateway(configuration(server, {.rules = "      - { name: day, key: user, algorithm: " + rule +
+                                                                ", cost: { header: X-Cost, max: 5000 } }\n"}));
+        REQUIRE(wait_until_connected(gateway));
+        const auto costing = [&](int cost) {
+            return gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: " + rule.substr(0, rule.find(',')) +
+                               "\r\nX-Cost: " + std::to_string(cost) + "\r\nConnection: close\r\n\r\n");
+        };
+        CHECK(status_of(costing(600)) == 200);
+        CHECK(!field_of(costing(500), "Retry-After").empty());
+        const auto never = costing(1001);
+        CHECK(status_of(never) == 429);
+        CHECK(field_of(never, "Retry-After").empty());
+        CHECK(field_of(never, "RateLimit") == "\"day\";r=400");
     }
 }
 

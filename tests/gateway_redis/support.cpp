@@ -15,7 +15,9 @@ std::string configuration(const std::string& url, const shared_setup& how)
            "\n"
            "listeners: [ { address: 127.0.0.1:0 } ]\n"
            "admin: { address: 127.0.0.1:0 }\n"
-           "log: { access: { path: off } }\n"
+           "log: { access: { path: " +
+           how.log +
+           " } }\n"
            "stores:\n"
            "  local: { type: memory }\n"
            "  shared: { type: redis, url: \"" +

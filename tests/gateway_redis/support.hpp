@@ -19,6 +19,7 @@ struct shared_setup
     std::string chains = "[ api ]"; // of the one route
     std::string login = "";         // user:password@
     unsigned workers = 2;
+    std::string log = "off"; // the path of the access log
 };
 std::string configuration(const redis_server& server, const shared_setup& how);
 std::string configuration(const std::string& url, const shared_setup& how);
