@@ -68,6 +68,7 @@ app::app(config::gateway_config config) : process_id_(make_process_id())
     config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_);
     load_snapshots();
     metrics_.watch(stores_);
+    health_.watch(stores_);
     log_.use(config_->source.log.access.path);
     for (unsigned i = 0; i < count; ++i)
         workers_.push_back(std::make_unique<worker>(i, clock_, config_, log_, health_));
@@ -127,7 +128,9 @@ readiness app::is_ready() const
         state.reasons.push_back("draining");
     for (const auto& [store, trouble] : health_.failing())
         (trouble.refuses ? state.reasons : state.warnings).push_back("store " + store + ": " + trouble.why);
-    // Only a warning: limits still hold; a restart would lose the counters.
+    // Only warnings: limits still hold; a restart would lose the counters.
+    for (const auto& store : health_.full(std::chrono::steady_clock::now()))
+        state.warnings.push_back("store " + store + ": full: new keys share overflow counters; raise max_keys");
     std::lock_guard guard(lock_);
     for (const auto& [store, error] : failing_snapshots_)
         state.warnings.push_back("store " + store + ": snapshot failing: " + error);
@@ -176,6 +179,7 @@ void app::reload(config::gateway_config config)
     check_room(config);
     config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_, config_.get());
     metrics_.watch(stores_);
+    health_.watch(stores_);
     try {
         log_.use(config_->source.log.access.path);
     } catch (const std::system_error& error) {

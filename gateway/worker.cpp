@@ -3,6 +3,7 @@
 #include "gateway/request/listener.hpp"
 #include "gateway/request/settle.hpp"
 #include "gateway/stores/shared_store.hpp"
+#include "gateway/stores/store_health.hpp"
 #include "gateway/upstream/upstream.hpp"
 
 #include <boost/asio/post.hpp>
@@ -189,6 +190,8 @@ task<> worker::tick()
         deadlines_.sweep(now);
         show_upstreams();
         show_stores();
+        if (number_ == 0)
+            health_.look(now);
         renew_slots_in_time();
         access_.tick(now);
     }

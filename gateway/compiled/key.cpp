@@ -47,6 +47,20 @@ compiled_key compile_sources(const config::gateway_config& config, const std::ve
     return key;
 }
 
+// For a key in a header, a cookie or a parameter there is no registered scheme.
+std::string challenges_of(const compiled_key& key)
+{
+    const bool takes_tokens = key.takes(source_kind::jwt_claim);
+    const bool takes_others = std::any_of(key.sources.begin(), key.sources.end(),
+                                          [](const auto& s) { return s.what != source_kind::jwt_claim; });
+    std::string lines;
+    if (takes_others)
+        lines += "WWW-Authenticate: ApiKey\r\n";
+    if (takes_tokens)
+        lines += "WWW-Authenticate: Bearer\r\n"; // RFC 6750 §3.1: no error where there was no token
+    return lines;
+}
+
 // Appends an escaped value of a key's text as identities are spelled: with fewer escapes.
 void append_value(http::byte_buffer& out, std::string_view escaped)
 {
@@ -81,6 +95,11 @@ void append_part(http::byte_buffer& out, const compiled_key& key, std::string_vi
 
 } // namespace
 
+bool compiled_key::takes(source_kind what) const
+{
+    return std::any_of(sources.begin(), sources.end(), [&](const auto& source) { return source.what == what; });
+}
+
 void append_identity(http::byte_buffer& out, std::span<const compiled_key> key, std::string_view text)
 {
     for (const auto& part : key) {
@@ -108,6 +127,7 @@ compiled_key compile_key(const config::gateway_config& config, const std::string
         return key; // built in: the only source, so it needs no tag
     add_tags(key.sources);
     key.missing = configured->second.missing;
+    key.challenges = challenges_of(key);
     return key;
 }
 

@@ -33,6 +33,9 @@ struct compiled_key
     std::string name;                     // as rules name it
     std::vector<compiled_source> sources; // the first that is present decides
     config::missing_key missing = config::missing_key::anonymous;
+    std::string challenges; // the lines of a 401 that say which credentials are accepted (RFC 9110 §11.6.1)
+
+    bool takes(config::source_kind what) const; // one of the sources is of that kind
 };
 
 // Compiles one name of a rule's `key`: a key of the configuration, or a built-in one.

@@ -39,14 +39,23 @@ verified_token verify_token(const token_provider& by, const http::field_list& fi
     const bool is_another =
         found == http::reading::present && !is_bearer && http::equals_ignoring_case(by.header, "Authorization");
     if (found == http::reading::absent || is_another)
-        return {verified_token::state::absent, {}};
+        return {verified_token::state::absent, {}, {}};
+    std::string_view refusal = "repeated";
     if (found == http::reading::present) { // once
         const auto token = is_bearer ? credentials_in(value) : http::trim(value);
-        if (auto result = by.verifier.verify(token, std::chrono::system_clock::now()))
-            return {verified_token::state::good, std::move(result.claims)};
+        auto result = by.verifier.verify(token, std::chrono::system_clock::now());
+        if (result)
+            return {verified_token::state::good, std::move(result.claims), {}};
+        refusal = name_of(result.state);
     }
-    return {by.invalid == config::invalid_token::refuse ? verified_token::state::bad : verified_token::state::absent,
-            {}};
+    const bool is_refused = by.invalid == config::invalid_token::refuse;
+    return {is_refused ? verified_token::state::bad : verified_token::state::absent, {}, refusal};
+}
+
+std::string_view first_refusal(std::span<const verified_token> tokens)
+{
+    const auto refused = std::find_if(tokens.begin(), tokens.end(), [](const auto& t) { return !t.refusal.empty(); });
+    return refused == tokens.end() ? std::string_view{} : refused->refusal;
 }
 
 } // namespace headgate

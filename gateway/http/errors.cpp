@@ -47,6 +47,7 @@ constexpr std::array<error_info, static_cast<std::size_t>(count_)> table{{
     {bad_max_forwards, 400, "bad_max_forwards", "The Max-Forwards is malformed", client, true},
     {bad_key, 400, "bad_key", "The credential that limits are counted by is repeated or malformed", client, false},
     {missing_key, 401, "missing_key", "A credential is required here", client, false},
+    {unknown_key, 401, "unknown_key", "The API key is not known here", client, false},
     {bad_token, 401, "bad_token", "The token is not valid here", client, false},
     {bad_cost, 400, "bad_cost", "The header that says what the request costs is repeated or no number", client, false},
     {blocked, 403, "blocked", "This client is blocked", client, false},

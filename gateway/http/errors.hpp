@@ -44,6 +44,7 @@ enum class http_error : std::uint8_t
     bad_max_forwards,
     bad_key,
     missing_key,
+    unknown_key,
     bad_token,
     bad_cost,
     blocked,

@@ -184,7 +184,7 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
     const auto query = entry.query.empty() ? entry.query : entry.query.substr(1, longest_path);
     json_line line(out, method.size() + host.size() + path.size() + query.size() + entry.route.size() +
                             entry.upstream.size() + entry.server.size() + entry.request_id.size() + entry.error.size() +
-                            entry.rule.size() + entry.identity.size());
+                            entry.token.size() + entry.rule.size() + entry.identity.size());
     line.words("{\"time\":\"");
     line.plain(clock.rfc3339(entry.began));
     line.words("\",\"client\":\"");
@@ -205,6 +205,7 @@ void append_json_line(http::byte_buffer& out, const log_entry& entry, log_clock&
     line.milliseconds(",\"connect_ms\":", entry.connect);
     line.milliseconds(",\"first_byte_ms\":", entry.first_byte);
     line.plain_member(",\"error\":\"", entry.error);
+    line.plain_member(",\"token\":\"", entry.token);
     line.plain_member(",\"limit\":\"", verdict_words[static_cast<std::size_t>(entry.limit)]);
     if (!entry.rule.empty()) {
         line.plain_member(",\"rule\":\"", entry.rule);

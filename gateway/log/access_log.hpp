@@ -51,6 +51,7 @@ struct log_entry
     microseconds connect{-1};    // until the request was on a connection to the upstream; negative: unknown
     microseconds first_byte{-1}; // until the upstream's answer began
     std::string_view error;      // the stable code
+    std::string_view token;      // why the request's token was refused
     verdict limit = verdict::none;
     std::string_view rule;      // that decided; empty: none was evaluated
     std::string_view identity;  // that was charged

@@ -38,11 +38,12 @@ reading read_claim(const compiled_source& source, request& r, http::byte_buffer&
 }
 
 // A key that the table does not have is no identity: it makes no counter, and the next source is asked (K8).
-reading read_api_key(const compiled_source& source, const request& r, std::string_view& value)
+reading read_api_key(const compiled_source& source, request& r, std::string_view& value)
 {
     if (const auto found = http::read_header(r.head().fields, source.name, value); found != reading::present)
         return found;
     const auto* owner = r.config().verified_with.tables[source.verified_by].keys->find(value);
+    r.limits.has_unknown_key = r.limits.has_unknown_key || !owner;
     if (!owner || (source.is_plan && owner->plan.empty()))
         return reading::absent;
     value = source.is_plan ? owner->plan : owner->user;
@@ -101,6 +102,15 @@ reading read_key(const compiled_key& key, request& r, const compiled_source*& fr
     return reading::absent;
 }
 
+// Why a key is absent although it must be there: a credential that was refused is not called missing.
+key_state why_absent(const compiled_key& key, const request& r)
+{
+    if (key.takes(config::source_kind::jwt_claim) && !first_refusal(r.memory->tokens).empty())
+        return key_state::invalid;
+    const bool is_unknown = key.takes(config::source_kind::api_key) && r.limits.has_unknown_key;
+    return is_unknown ? key_state::unknown : key_state::refused;
+}
+
 key_state append_one(http::byte_buffer& out, const compiled_key& key, request& r)
 {
     const compiled_source* from = nullptr;
@@ -119,7 +129,8 @@ key_state append_one(http::byte_buffer& out, const compiled_key& key, request& r
     }
     switch (key.missing) {
     case config::missing_key::refuse:
-        return key_state::refused;
+        r.limits.refusing_key = &key;
+        return why_absent(key, r);
     case config::missing_key::skip:
         return key_state::skipped;
     case config::missing_key::anonymous:

@@ -20,6 +20,7 @@ enum class key_state
     skipped,  // the key is absent and its rules do not apply (missing: skip)
     invalid,  // its token is not valid, and must be
     refused,  // the key is absent and must not be (missing: refuse)
+    unknown,  // likewise, and the API key that was presented is in no table
     malformed // duplicated, empty, too long, or with bytes it must not have: never "the first one wins" (K6)
 };
 

@@ -69,6 +69,8 @@ http_error read_key(const chain_part& from, request& r, charged_chain& chain)
         return http_error::bad_token;
     case key_state::refused:
         return http_error::missing_key;
+    case key_state::unknown:
+        return http_error::unknown_key;
     case key_state::skipped:
         text.truncate(text_at);
         return http_error::none;

@@ -1,10 +1,10 @@
 #include "gateway/request/listener.hpp"
 
+#include "gateway/log/rare_warnings.hpp"
 #include "gateway/request/http1_session.hpp"
 #include "gateway/worker.hpp"
 
 #include <boost/asio/bind_executor.hpp>
-#include <spdlog/spdlog.h>
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -116,7 +116,10 @@ void listener::shed_one()
     if (descriptor >= 0)
         ::close(descriptor);
     reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    spdlog::warn("{}: out of file descriptors; new clients wait", config_.address.text());
+    error_code ignored;
+    const auto at = acceptor_.local_endpoint(ignored); // the configuration may say port 0
+    warn_rarely(config::host_port{config_.address.host, at.port()}.text() +
+                ": out of file descriptors; new clients wait");
 }
 
 } // namespace headgate

@@ -47,7 +47,7 @@ log_entry make_entry(const request& r, const access_log& log, std::string_view c
         .duration = took,
         .connect = between(received.began, record.sent),
         .first_byte = between(received.began, record.answered),
-        .limit = verdict_of(r.limits.outcome),
+        .token = first_refusal(r.memory->tokens),
     };
     add_limits(entry, r, log.wants_rule());
     if (record.error != http_error::none)

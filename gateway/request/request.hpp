@@ -41,12 +41,14 @@ struct request_limits
     explicit request_limits(judged_rules& in) : outcome(in) {}
 
     limit_outcome outcome;
-    std::size_t charged = 0;         // chains, the first of request_memory::chains
-    std::size_t costs_used = 0;      // of request_memory::costs
-    bool waits_for_redis = false;    // the next chain's counters are there
-    bool is_settled_later = false;   // some charges are corrected when the request has ended
-    std::optional<std::size_t> plan; // its number, once it was looked for
-    std::size_t quota_bytes = 0;     // of limit_fields, without the explanation
+    std::size_t charged = 0;                    // chains, the first of request_memory::chains
+    std::size_t costs_used = 0;                 // of request_memory::costs
+    bool waits_for_redis = false;               // the next chain's counters are there
+    bool is_settled_later = false;              // some charges are corrected when the request has ended
+    std::optional<std::size_t> plan;            // its number, once it was looked for
+    std::size_t quota_bytes = 0;                // of limit_fields, without the explanation
+    bool has_unknown_key = false;               // an API key that is in no table was presented
+    const compiled_key* refusing_key = nullptr; // that is absent and must not be
 };
 
 // What goes to the upstream and comes back.

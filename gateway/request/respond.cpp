@@ -40,8 +40,9 @@ void append_fields_of(request& r, http_error error, http::byte_buffer& text)
         append_allow(r, text);
     if (error == http_error::store_unavailable)
         text.append("Retry-After: 1\r\n"); // it is asked again about as often
-    if (error == http_error::missing_key)  // RFC 9110 §15.5.2: a 401 says what it wants
-        text.append("WWW-Authenticate: ApiKey\r\n");
+    // RFC 9110 §15.5.2: a 401 says what it wants.
+    if (error == http_error::missing_key || error == http_error::unknown_key)
+        text.append(r.limits.refusing_key->challenges);
     if (error == http_error::bad_token)
         text.append("WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
 }

@@ -68,6 +68,28 @@ TEST_CASE("a failing snapshot is a warning: limits still hold, the gateway stays
     CHECK(body_of(ready).find("store local: snapshot failing") != std::string::npos);
 }
 
+TEST_CASE("a store that is full is a warning, logged once: the gateway stays ready")
+{
+    auto text = echo_configuration();
+    const std::string size = "max_keys: 10000";
+    text.replace(text.find(size), size.size(), "max_keys: 1");
+    const captured_log log;
+    running_gateway gateway(text);
+    CHECK(body_of(ask_admin(gateway, "/readyz")).find("full") == std::string::npos);
+    std::string ready;
+    int key = 0;
+    eventually([&] {
+        gateway.ask("GET /limited/x HTTP/1.1\r\nHost: a\r\nX-API-Key: k" + std::to_string(++key) +
+                    "\r\nConnection: close\r\n\r\n");
+        ready = ask_admin(gateway, "/readyz");
+        return ready.find("store local: full") != std::string::npos;
+    });
+    CHECK(status_of(ready) == 200);
+    CHECK(nlohmann::json::parse(body_of(ready))["warnings"][0] ==
+          "store local: full: new keys share overflow counters; raise max_keys");
+    CHECK(count(log.text(), "store local: full") == 1);
+}
+
 TEST_CASE("other paths are 404, other methods 405, HEAD has no body")
 {
     running_gateway gateway(echo_configuration());

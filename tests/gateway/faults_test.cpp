@@ -1,7 +1,7 @@
 // Clients and upstreams that are slow, vanish or do not read: hardening O2, O3, O5 and the fault catalogue. Every test
 // ends with as many descriptors and open sessions as it began with.
 #include "gateway/http/message.hpp"
-#include "tests/gateway/support.hpp"
+#include "tests/admin/support.hpp"
 
 #include <doctest/doctest.h>
 
@@ -235,6 +235,7 @@ TEST_CASE("faults: no byte is lost when a client's buffers are released between 
 TEST_CASE("faults: O3, out of descriptors new clients are closed or wait, others are served, and it recovers")
 {
     recorder up;
+    const captured_log log;
     running_gateway gateway(running_gateway::in_front_of(up.server()));
     auto known = gateway.connect();
     known.send(get);
@@ -264,6 +265,9 @@ TEST_CASE("faults: O3, out of descriptors new clients are closed or wait, others
 
     ::setrlimit(RLIMIT_NOFILE, &usual);
     CHECK(status_of(gateway.ask(get)) == 200);
+    // Three clients were closed, or waited for several pauses: one line, with the actual port.
+    CHECK(count(log.text(), "127.0.0.1:" + std::to_string(gateway.port()) + ": out of file descriptors") == 1);
+    CHECK(count(log.text(), "out of file descriptors") == 1);
 }
 
 TEST_CASE("faults: many clients that wait to be accepted do not delay a client of another listener")

@@ -185,6 +185,25 @@ TEST_CASE("API keys of a table: the user's counter and plan; an unknown key make
     CHECK(eventually([&] { return ask(gateway, request("/", "X-API-Key: k9\r\n")) == 200; }));
 }
 
+TEST_CASE("API keys of a table: one that is not in it is called unknown, not missing")
+{
+    temporary_folder folder;
+    const auto file = folder.file("keys");
+    std::ofstream(file) << std::string(64, 'a') << " ann\n";
+    recorder up(ok);
+    running_gateway gateway(limited(up.server(), "      - { name: one, key: user, " + by_hour + "1/hour }\n",
+                                    "api_keys:\n  customers: { file: " + file +
+                                        " }\nkeys:\n  user: { sources: [ { api_key: { table: customers } } ], "
+                                        "missing: refuse }\n"));
+    for (const auto& [fields, code] :
+         {std::pair("X-API-Key: wrong\r\n", "unknown_key"), std::pair("", "missing_key")}) {
+        const auto answer = gateway.ask(request("/", fields));
+        CHECK(status_of(answer) == 401);
+        CHECK(field_of(answer, "WWW-Authenticate") == "ApiKey");
+        CHECK(nlohmann::json::parse(body_of(answer))["code"] == code);
+    }
+}
+
 TEST_CASE("plans: by the request, by the key's value, unlimited and blocked")
 {
     recorder up(ok);

@@ -1,8 +1,9 @@
 // Tokens as keys through the real gateway: the counter of a token, bad tokens, and overrides.
-#include "tests/gateway/support.hpp"
+#include "tests/admin/support.hpp"
 #include "tests/identity/support/signer.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace headgate::tests;
 using headgate::config::jwt_algorithm;
@@ -112,4 +113,77 @@ TEST_CASE("overrides: nor does it as another part of a composite key")
     const auto mallory = with_token(token_of(R"({"sub":"mallory"})"), "X-Tenant: ann\r\n");
     CHECK(ask(gateway, mallory) == 200);
     CHECK(ask(gateway, mallory) == 429);
+}
+
+TEST_CASE("tokens: 401 asks for a bearer token where the key takes one; the log says why a token was refused")
+{
+    recorder up;
+    log_pipe pipe;
+    const std::string log = "log: { access: { path: " + pipe.path() + " } }\n";
+    const auto challenges = [](const std::string& answer) {
+        std::vector<std::string> values;
+        const std::string name = "WWW-Authenticate: ";
+        for (auto at = answer.find(name); at != std::string::npos; at = answer.find(name, at + 1)) {
+            const auto from = at + name.size();
+            values.push_back(answer.substr(from, answer.find('\r', from) - from));
+        }
+        return values;
+    };
+    using list = std::vector<std::string>;
+    const std::string get = "GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: guess\r\n\r\n";
+    const auto code = [](const std::string& answer) {
+        return nlohmann::json::parse(body_of(answer))["code"].get<std::string>();
+    };
+    const auto next = [&] { return nlohmann::json::parse(pipe.next_line()); };
+    SUBCASE("a token")
+    {
+        running_gateway gateway(log +
+                                by_claim(up, "refuse", "{ sources: [ { jwt_claim: sub } ], missing: refuse }", ""));
+        const auto missing = gateway.ask(get);
+        CHECK(status_of(missing) == 401);
+        CHECK(code(missing) == "missing_key");
+        CHECK(challenges(missing) == list{"Bearer"});
+        CHECK_FALSE(next().contains("token"));
+        const std::pair<std::string, std::string> bad[] = {
+            {"x", "malformed"},
+            {token_of(R"({"sub":"eve"})", "another secret of thirty-two bytes!"), "bad_signature"},
+            {token_of(R"({"sub":"eve","exp":1000000000})"), "expired"},
+            {token_of(R"({"sub":"eve","nbf":99999999999})"), "not_yet_valid"},
+        };
+        for (const auto& [token, why] : bad) {
+            CAPTURE(why);
+            const auto refused = gateway.ask(with_token(token));
+            CHECK(challenges(refused) == list{"Bearer error=\"invalid_token\""});
+            const auto line = next();
+            CHECK(line["error"] == "bad_token");
+            CHECK(line["token"] == why);
+        }
+        gateway.ask(with_token(token_of(R"({"sub":"eve"})"), "Authorization: Bearer x\r\n"));
+        CHECK(next()["token"] == "repeated");
+        CHECK(status_of(gateway.ask(with_token(token_of(R"({"sub":"ann"})")))) == 200);
+        CHECK_FALSE(next().contains("token"));
+    }
+    SUBCASE("a refused token that counts as absent is not called missing")
+    {
+        running_gateway gateway(log +
+                                by_claim(up, "absent", "{ sources: [ { jwt_claim: sub } ], missing: refuse }", ""));
+        const auto refused = gateway.ask(with_token(token_of(R"({"sub":"eve","exp":1000000000})")));
+        CHECK(status_of(refused) == 401);
+        CHECK(code(refused) == "bad_token");
+        CHECK(challenges(refused) == list{"Bearer error=\"invalid_token\""});
+        CHECK(next()["token"] == "expired");
+    }
+    SUBCASE("where the next source is used, the log still says it")
+    {
+        running_gateway gateway(log + by_claim(up, "absent", "[ { jwt_claim: sub }, client_ip ]", ""));
+        CHECK(ask(gateway, with_token("x.y.z")) == 200);
+        CHECK(next()["token"] == "malformed");
+    }
+    SUBCASE("a token or an API key: both are named")
+    {
+        running_gateway gateway(
+            log +
+            by_claim(up, "refuse", "{ sources: [ { jwt_claim: sub }, { header: X-Other } ], missing: refuse }", ""));
+        CHECK(challenges(gateway.ask(get)) == list{"ApiKey", "Bearer"});
+    }
 }

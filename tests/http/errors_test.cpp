@@ -49,8 +49,9 @@ TEST_CASE("errors: a body is JSON that names the error, whatever bytes the reque
 TEST_CASE("A15: an error closes the connection unless the message was read and understood")
 {
     // A client's error leaves the connection open only if its message was read and understood.
-    const std::set<http_error> understood{http_error::upgrade_version, http_error::bad_key,  http_error::missing_key,
-                                          http_error::bad_token,       http_error::bad_cost, http_error::blocked};
+    const std::set<http_error> understood{http_error::upgrade_version, http_error::bad_key,   http_error::missing_key,
+                                          http_error::unknown_key,     http_error::bad_token, http_error::bad_cost,
+                                          http_error::blocked};
     for (unsigned i = 1; i < static_cast<unsigned>(http_error::no_route); ++i) {
         const auto error = static_cast<http_error>(i);
         INFO(describe(error).code);
