@@ -292,6 +292,16 @@ std::string suggest(const std::string& value, const std::vector<candidate>& amon
     return more > 0 ? out + ", or name another source" : out;
 }
 
+// Returns how to write a comma in a value; with the whole line where the text can be a single part.
+std::string about_commas(std::string_view text, bool is_single, std::string_view setting)
+{
+    std::string escaped;
+    for (const char c : text)
+        escaped += c == ',' ? std::string("%2C") : std::string{c};
+    const bool is_one_value = is_single && std::count(text.begin(), text.end(), '=') <= 1;
+    return "; a comma in a value is written %2C" + (is_one_value ? ": " + as_line(escaped, setting) : "");
+}
+
 std::vector<std::string_view> split_at_commas(std::string_view text)
 {
     std::vector<std::string_view> pieces;
@@ -426,7 +436,8 @@ identity parse_identity(std::string_view text, key_sources of, std::string_view 
     const auto pieces = split_at_commas(text);
     if (pieces.size() > of.size()) {
         out.complaint = "`" + std::string(text) + "` names " + std::to_string(pieces.size()) +
-                        " parts, and the key has " + std::to_string(of.size()) + "; a comma in a value is written %2C";
+                        " parts, and the key has " + std::to_string(of.size()) +
+                        about_commas(text, of.size() == 1, setting);
         return out;
     }
     auto all = all_candidates(of);
@@ -457,7 +468,7 @@ identity parse_identity_of_any(std::string_view text, std::span<const identity_s
     candidate found;
     identity_part part;
     out.complaint = text.find(',') != std::string_view::npos
-                        ? "this names one source; a comma in a value is written %2C"
+                        ? "this names one source" + about_commas(text, true, setting)
                         : part_reader(all, setting).read(text, {}, {}, found, part);
     out.parts.emplace_back(std::move(part));
     return out;

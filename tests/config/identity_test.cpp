@@ -120,7 +120,8 @@ TEST_CASE("identities: other mistakes")
         read("10.0.0.9", {"net"}, "5/s") ==
         "`10.0.0.9` is no value of net/client_ip: addresses are counted by their first 24 bits; write `10.0.0.0: 5/s`");
     CHECK(read("50%", {"one"}) == "`%` begins an escape such as %2C; write `%25` for the character itself");
-    CHECK(read("a,b", {"one"}) == "`a,b` names 2 parts, and the key has 1; a comma in a value is written %2C");
+    CHECK(read("a,b", {"one"}, "5/s") ==
+          "`a,b` names 2 parts, and the key has 1; a comma in a value is written %2C: `a%2Cb: 5/s`");
     CHECK(read("one=", {"one"}) == "`one=` is no value of one/cookie:session: the value is missing");
 }
 
@@ -139,4 +140,43 @@ TEST_CASE("overrides: an ambiguous entry is an error at its place, and check sho
     const auto words = summarise(*result.config);
     CHECK(words.find("      user/header:X-API-Key=k1: unlimited\n") != std::string::npos);
     CHECK(words.find("      user/client_ip=203.0.113.7: 5/s\n") != std::string::npos);
+}
+
+TEST_CASE(
+    "plans.overrides: an ambiguous entry is an error with the line to write, and check shows what the others mean")
+{
+    const auto with_plans = [](const std::string& entry) {
+        return "listeners: [ { address: 127.0.0.1:0 } ]\nstores: { local: { type: memory } }\n"
+               "keys:\n  user: [ { header: X-API-Key }, client_ip ]\n  tenant: [ { query: t }, { header: x-api-key } "
+               "]\n"
+               "plans: { names: [ free, pro ], default: free, overrides: { " +
+               entry +
+               " } }\n"
+               "chains:\n  api:\n    rules:\n"
+               "      - { name: r, key: user, algorithm: gcra, limit: 1/s, plans: { pro: 5/s } }\n"
+               "      - { name: s, key: [ tenant, host ], algorithm: gcra, limit: 1/s, plans: { pro: 5/s } }\n"
+               "upstreams: { demo: { echo: true } }\n"
+               "routes: [ { name: all, chains: api, upstream: demo } ]\n";
+    };
+    const auto complaint = [&](const std::string& entry) { return joined(load(with_plans(entry)).problems); };
+    CHECK(
+        complaint("alice: pro")
+            .find("plans.overrides.alice: `alice` can mean more than one source; write `host=alice: pro` or `t=alice: "
+                  "pro` or `x-api-key=alice: pro`") != std::string::npos);
+    CHECK(complaint("\"t=a,b\": pro").find("a comma in a value is written %2C: `t=a%2Cb: pro`") != std::string::npos);
+    const auto of_two = complaint("\"client_ip=10.0.0.1,host=a\": pro");
+    CHECK(of_two.find("this names one source; a comma in a value is written %2C") != std::string::npos);
+    CHECK(of_two.find("written %2C:") == std::string::npos); // no line that would mean something else
+    // Each line that a message proposes is accepted, and check shows it in full.
+    const auto result =
+        load(with_plans("X-API-Key=alice: pro, t=alice: pro, host=alice: pro, client_ip=10.0.0.1: pro"));
+    REQUIRE_MESSAGE(result.config, joined(result.problems));
+    const auto words = summarise(*result.config);
+    CHECK(words.find("plans of single identities, wherever their source identifies the request\n") !=
+          std::string::npos);
+    for (const auto* line :
+         {"  host/host=alice: pro\n", "/query:t=alice: pro\n", "=alice: pro\n", "  user/client_ip=10.0.0.1: pro\n"}) {
+        CAPTURE(line);
+        CHECK(words.find(line) != std::string::npos);
+    }
 }

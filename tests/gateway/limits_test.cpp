@@ -352,6 +352,39 @@ TEST_CASE("overrides: an entry belongs to one source, and no other one gets it")
     }
 }
 
+TEST_CASE("overrides: an identity as the access log spells it is the one that an entry names")
+{
+    recorder up(ok);
+    log_pipe pipe;
+    const auto with = [&](const std::string& overrides) {
+        return running_gateway::in_front_of(
+            up.server(),
+            "log: { access: { path: " + pipe.path() +
+                " } }\nkeys:\n  tenant: [ { path_param: id } ]\nchains:\n  api:\n    store: local\n    rules:\n"
+                "      - { name: one, key: [ client_ip, tenant, method ], " +
+                by_hour + "1/hour, overrides: { " + overrides +
+                " } }\nroutes:\n  - { name: t, match: { path: \"/t/{id}/*\" }, upstream: up, chains: [ api ] }\n");
+    };
+    for (const std::string path : {"/t/acme/x", "/t/a,b/x", "/t/a%3Db/x", "/t/100%25/x", "/t/%C3%A9~!/x"}) {
+        CAPTURE(path);
+        std::string identity;
+        {
+            running_gateway gateway(with(""));
+            CHECK(pass(gateway, 2, request(path)) == 1);
+            identity = nlohmann::json::parse(pipe.next_line())["identity"];
+            pipe.next_line();
+        }
+        CAPTURE(identity);
+        CHECK(identity.starts_with("client_ip/client_ip=127.0.0.1,tenant/path_param:id="));
+        CHECK(identity.ends_with(",method/method=GET"));
+        running_gateway gateway(with("\"" + identity + "\": unlimited"));
+        CHECK(pass(gateway, 3, request(path)) == 3);
+        CHECK(pass(gateway, 3, request("/t/other/x")) == 1);
+        for (int i = 0; i < 6; ++i)
+            pipe.next_line();
+    }
+}
+
 TEST_CASE("cost: by method, by a header that is capped, for a route; malformed values are 400")
 {
     recorder up(ok);
