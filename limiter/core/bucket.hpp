@@ -112,6 +112,11 @@ inline void charge_refused(const meter& m, state s, time_point now, std::uint64_
     store(s, std::max(empty_at, std::min(empty_at + ticks(m, cost), at + m.tolerance)));
 }
 
+inline void shift(const meter& m, state s, microseconds by)
+{
+    store(s, std::max<wide>(0, load(s) + wide{by.count()} * m.ticks_per_us));
+}
+
 inline std::uint64_t give_back(const meter& m, state s, time_point now, std::uint64_t cost)
 {
     const wide at = ticks(m, now);

@@ -47,6 +47,12 @@ wide scale_up(wide a, wide b, wide c, wide most)
     return std::min(most, whole * b + ((a % c) * b + c - 1) / c);
 }
 
+bool same_limit(const rule& a, const rule& b)
+{
+    return a.kind == b.kind && a.count == b.count && a.period == b.period && a.capacity == b.capacity &&
+           a.align == b.align && a.calendar == b.calendar;
+}
+
 bool same_family(const rule& a, const rule& b) { return a.kind == b.kind || (a.is_bucket() && b.is_bucket()); }
 
 bool same_window(const rule& a, const rule& b)
@@ -54,8 +60,8 @@ bool same_window(const rule& a, const rule& b)
     return a.period == b.period && a.calendar == b.calendar && a.align == b.align;
 }
 
-// Copies the newest records, as many as the new limit holds. The cost of the older ones is dropped, or with carry::all
-// added to the oldest record that is kept.
+// Copies the newest records, as many as the new limit holds; all of them when the limit is the same. The cost of the
+// older ones is dropped, or with carry::all added to the oldest record that is kept.
 void copy_log(const meter& from, const_state old, const meter& to, state fresh, time_point now, carry how)
 {
     const sliding_log::ring log(old);
@@ -63,6 +69,8 @@ void copy_log(const meter& from, const_state old, const meter& to, state fresh, 
     sliding_log::ring out(fresh);
     std::uint64_t kept = 0;
     std::size_t i = log.size();
+    if (from.limits.count == to.limits.count && log.size() - first <= out.capacity())
+        i = first;
     while (i > first && kept < to.limits.count)
         kept += log.cost(--i);
     if (how == carry::all && i < log.size()) {
@@ -83,8 +91,10 @@ void copy_log(const meter& from, const_state old, const meter& to, state fresh, 
 
 } // namespace
 
-void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now, carry how)
+void convert(const meter& from, const_state old, const meter& to, state fresh, moment now, carry how)
 {
+    if (same_limit(from.limits, to.limits))
+        how = carry::all; // such as after a restart: debts stay owed
     if (from.limits.kind == algorithm::concurrency || to.limits.kind == algorithm::concurrency) {
         // A request in flight is released when it ends, and holds no token. So only concurrency converts to
         // concurrency.

@@ -63,7 +63,7 @@ std::size_t meter::max_words() const
     return limits.kind == algorithm::sliding_log ? sliding_log::header_words + 2 * limits.count : words();
 }
 
-void begin(const meter& m, state s, time_point now)
+void begin(const meter& m, state s, moment now)
 {
     if (m.limits.is_bucket() && m.limits.initial < m.limits.capacity)
         bucket::store(s, bucket::ticks(m, now) + bucket::ticks(m, m.limits.capacity - m.limits.initial));
@@ -71,7 +71,7 @@ void begin(const meter& m, state s, time_point now)
 
 namespace {
 
-decision judge_kind(const meter& m, const_state s, time_point now, std::uint64_t cost)
+decision judge_kind(const meter& m, const_state s, moment now, std::uint64_t cost)
 {
     switch (m.limits.kind) {
     case algorithm::fixed_window:
@@ -89,7 +89,7 @@ decision judge_kind(const meter& m, const_state s, time_point now, std::uint64_t
 
 } // namespace
 
-decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
+decision judge(const meter& m, const_state s, moment now, std::uint64_t cost)
 {
     auto decided = judge_kind(m, s, now, bounded(cost));
     if (m.limits.unlimited) {
@@ -100,7 +100,7 @@ decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost
     return decided;
 }
 
-void charge(const meter& m, state s, time_point now, std::uint64_t cost)
+void charge(const meter& m, state s, moment now, std::uint64_t cost)
 {
     cost = bounded(cost);
     switch (m.limits.kind) {
@@ -118,7 +118,7 @@ void charge(const meter& m, state s, time_point now, std::uint64_t cost)
     }
 }
 
-void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost)
+void charge_refused(const meter& m, state s, moment now, std::uint64_t cost)
 {
     cost = bounded(cost);
     switch (m.limits.kind) {
@@ -135,7 +135,7 @@ void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost)
     }
 }
 
-std::uint64_t give_back(const meter& m, state s, time_point charged_at, time_point now, std::uint64_t cost)
+std::uint64_t give_back(const meter& m, state s, moment charged_at, moment now, std::uint64_t cost)
 {
     switch (m.limits.kind) {
     case algorithm::fixed_window:
@@ -154,11 +154,48 @@ std::uint64_t give_back(const meter& m, state s, time_point charged_at, time_poi
     }
 }
 
-std::uint64_t grant(const meter& m, state s, time_point now, std::uint64_t n)
+std::uint64_t grant(const meter& m, state s, moment now, std::uint64_t n)
 {
     if (m.limits.kind == algorithm::sliding_window)
         return sliding_window::grant(m, s, now, n);
     return give_back(m, s, now, now, n);
+}
+
+void shift(const meter& m, state s, microseconds by)
+{
+    switch (m.limits.kind) {
+    case algorithm::fixed_window:
+        return fixed_window::shift(s, by);
+    case algorithm::sliding_window:
+        return sliding_window::shift(s, by);
+    case algorithm::sliding_log:
+        return sliding_log::ring(s).shift(by);
+    case algorithm::concurrency:
+        return;
+    default:
+        return bucket::shift(m, s, by);
+    }
+}
+
+void rewind(const meter& m, state s, time_point written, moment now)
+{
+    if (written <= now.time)
+        return;
+    if (m.limits.follows_wall_clock())
+        fixed_window::move_to_window_of(m, s, written, now);
+    else if (m.limits.kind == algorithm::sliding_window)
+        sliding_window::rewind(m, s, written, now);
+    else
+        shift(m, s, now.time - written);
+}
+
+void follow_wall(const meter& m, state s, microseconds before, moment now)
+{
+    if (!m.limits.follows_wall_clock())
+        return;
+    const auto step = now.wall_ahead - before;
+    fixed_window::shift(s, -step);
+    fixed_window::move_to_window_of(m, s, now.time - step, now);
 }
 
 time_point recovered_at(const meter& m, const_state s)

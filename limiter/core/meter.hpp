@@ -39,23 +39,35 @@ struct meter
 
 // Gives a new key the rule's `initial` tokens.
 // REQUIRES: `s` is `words()` zeros.
-void begin(const meter& m, state s, time_point now);
+void begin(const meter& m, state s, moment now);
 
 // Decides whether `cost` would be admitted now, and changes nothing. A cost of 0 reads the state.
-decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost);
+decision judge(const meter& m, const_state s, moment now, std::uint64_t cost);
 
 // Charges `cost`, whether it fits or not.
 // REQUIRES: a sliding log has a free record (see log_is_full).
-void charge(const meter& m, state s, time_point now, std::uint64_t cost);
+void charge(const meter& m, state s, moment now, std::uint64_t cost);
 
 // Charges `cost` of a refused request, but never fills the rule beyond its limit.
-void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost);
+void charge_refused(const meter& m, state s, moment now, std::uint64_t cost);
 
 // Gives back up to `cost` that was charged at `charged_at`. Returns the amount given back, at most what is used.
-std::uint64_t give_back(const meter& m, state s, time_point charged_at, time_point now, std::uint64_t cost);
+std::uint64_t give_back(const meter& m, state s, moment charged_at, moment now, std::uint64_t cost);
 
 // Makes room for up to `n` more. Returns for how many, at most what is used.
-std::uint64_t grant(const meter& m, state s, time_point now, std::uint64_t n);
+std::uint64_t grant(const meter& m, state s, moment now, std::uint64_t n);
+
+// Moves every time in the state by `by`.
+void shift(const meter& m, state s, microseconds by);
+
+// Takes a state that was written at `written`, by a clock that was ahead, as if it had been written now: what was used
+// stays used, and recovers as fast as the rule allows. A window that follows the wall clock becomes the one that now
+// runs. Does nothing when `written` is not in the future.
+void rewind(const meter& m, state s, time_point written, moment now);
+
+// Follows a step of the wall clock, which was ahead by `before`. A window that is over by the new wall clock ends; what
+// was used in a later window counts in the one that now runs. Other states do not change.
+void follow_wall(const meter& m, state s, microseconds before, moment now);
 
 // Returns the moment at which the key has fully recovered; a past moment when it already has. For concurrency in use:
 // time_point::max().
@@ -65,7 +77,7 @@ time_point recovered_at(const meter& m, const_state s);
 bool log_is_full(const meter& m, const_state s, time_point now);
 
 // How much use is carried to a lower limit. up_to_limit: when the rule has changed. all: when the key has changed to
-// another plan; otherwise a client could lose its use by switching plans.
+// another plan; otherwise a client could lose its use by switching plans. To the same limit everything is carried.
 enum class carry
 {
     up_to_limit,
@@ -74,7 +86,7 @@ enum class carry
 
 // Converts the use under `from` to `to` (docs/limits.md, "A change of limits").
 // REQUIRES: `fresh` is to.words() zeros, or for a sliding log as many as `from` had.
-void convert(const meter& from, const_state old, const meter& to, state fresh, time_point now,
+void convert(const meter& from, const_state old, const meter& to, state fresh, moment now,
              carry how = carry::up_to_limit);
 
 // Returns whole seconds as redis-cell prints them: truncated, plus one when at least a millisecond is left over.

@@ -74,6 +74,8 @@ struct rule
     {
         return kind == algorithm::token_bucket || kind == algorithm::leaky_bucket || kind == algorithm::gcra;
     }
+    // Returns whether its windows begin by the wall clock, and so move when that steps.
+    bool follows_wall_clock() const { return kind == algorithm::fixed_window && align == window_align::clock; }
     // Returns the limit that clients see: the most that is admitted at once.
     std::uint64_t limit() const { return is_bucket() ? capacity : count; }
 };

@@ -44,6 +44,11 @@ public:
         s_[slot(size()) + 1] = c;
         s_[0] += 1;
     }
+    void shift(microseconds by)
+    {
+        for (std::size_t i = 0; i < size(); ++i)
+            s_[slot(i)] = static_cast<std::uint64_t>(std::max<std::int64_t>(0, when(i) + by.count()));
+    }
     // Subtracts `by` from record i. Removes the record when nothing is left, so that there are never more records than
     // the limit.
     void reduce(std::size_t i, std::uint64_t by)

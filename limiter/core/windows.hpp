@@ -2,7 +2,8 @@
 //
 // Fixed window: { end, used }. With the end in the state, most requests need one comparison; the calendar is
 // computed only when a new window begins. Sliding window of two counters: { start, previous, current }, estimate =
-// previous x (1 - elapsed/period) + current, compared without dividing. Time that runs backwards counts as no time.
+// previous x (1 - elapsed/period) + current, compared without dividing. The first window of a key that has recovered
+// begins with the clock, and the others follow it. They move when the state is shifted.
 #pragma once
 
 #include "limiter/core/calendar.hpp"
@@ -18,7 +19,17 @@ namespace fixed_window {
 
 inline bool is_over(const_state s, time_point now) { return us(now) >= static_cast<std::int64_t>(s[0]); }
 
-inline decision judge(const meter& m, const_state s, time_point now, std::uint64_t cost)
+// Returns how far the clock by which windows begin is ahead of the time in the state.
+inline microseconds ahead(const meter& m, moment t)
+{
+    return m.limits.follows_wall_clock() ? t.wall_ahead : microseconds{0};
+}
+inline time_point end_at(const meter& m, moment now)
+{
+    return window_end(m.limits, now.time + ahead(m, now)) - ahead(m, now);
+}
+
+inline decision judge(const meter& m, const_state s, moment now, std::uint64_t cost)
 {
     const bool fresh = is_over(s, now);
     const std::uint64_t used = fresh ? 0 : s[1];
@@ -27,43 +38,59 @@ inline decision judge(const meter& m, const_state s, time_point now, std::uint64
     const std::uint64_t after = d.admitted ? used + cost : used;
     d.remaining = after < limit ? limit - after : 0;
     if (after > 0 || !d.admitted) {
-        const auto end = fresh ? window_end(m.limits, now) : time_point{microseconds{static_cast<std::int64_t>(s[0])}};
+        const auto end = fresh ? end_at(m, now) : time_point{microseconds{static_cast<std::int64_t>(s[0])}};
         if (after > 0)
-            d.reset_after = end - now;
+            d.reset_after = end - now.time;
         if (!d.admitted && cost <= limit)
-            d.retry_after = end - now;
+            d.retry_after = end - now.time;
     }
     return d;
 }
 
-inline void charge(const meter& m, state s, time_point now, std::uint64_t cost)
+inline void charge(const meter& m, state s, moment now, std::uint64_t cost)
 {
     if (cost == 0)
         return;
     if (is_over(s, now)) {
-        s[0] = static_cast<std::uint64_t>(us(window_end(m.limits, now)));
+        s[0] = static_cast<std::uint64_t>(us(end_at(m, now)));
         s[1] = 0;
     }
     s[1] = std::min(s[1] + cost, max_use);
 }
 
-inline void charge_refused(const meter& m, state s, time_point now, std::uint64_t cost)
+inline void charge_refused(const meter& m, state s, moment now, std::uint64_t cost)
 {
     // Use beyond the limit, from a correction, stays.
     const auto used = is_over(s, now) ? 0 : s[1];
     fixed_window::charge(m, s, now, used < m.limits.count ? std::min(cost, m.limits.count - used) : 0);
 }
 
-inline std::uint64_t give_back(const meter& m, state s, time_point charged_at, time_point now, std::uint64_t cost)
+inline std::uint64_t give_back(const meter& m, state s, moment charged_at, moment now, std::uint64_t cost)
 {
     // A charge of a window that has ended no longer counts.
-    if (is_over(s, now) || us(window_end(m.limits, charged_at)) < static_cast<std::int64_t>(s[0]))
+    const auto charged_until = end_at(m, charged_at) + ahead(m, charged_at) - ahead(m, now);
+    if (is_over(s, now) || us(charged_until) < static_cast<std::int64_t>(s[0]))
         return 0;
     const auto given = std::min(cost, s[1]);
     s[1] -= given;
     if (s[1] == 0)
         s[0] = 0; // unused: the next request may begin a new window
     return given;
+}
+
+inline void shift(state s, microseconds by)
+{
+    const auto end = static_cast<std::int64_t>(s[0]) + by.count();
+    s[0] = s[1] > 0 && end > 0 ? static_cast<std::uint64_t>(end) : 0;
+}
+
+// Counts the use of a later window in the one that runs now. A window that was over at `before` stays over.
+inline void move_to_window_of(const meter& m, state s, time_point before, moment now)
+{
+    if (is_over(s, before))
+        s[0] = s[1] = 0;
+    else if (!is_over(s, now))
+        s[0] = static_cast<std::uint64_t>(us(end_at(m, now)));
 }
 
 } // namespace fixed_window
@@ -82,12 +109,11 @@ inline std::int64_t period(const meter& m) { return m.limits.period.count(); }
 inline counters at(const meter& m, const_state s, time_point now)
 {
     counters c{static_cast<std::int64_t>(s[0]), s[1], s[2]};
-    const auto start = us(now) - us(now) % period(m);
-    if (start <= c.start)
-        return c;
-    c.previous = start == c.start + period(m) ? c.current : 0;
-    c.current = 0;
-    c.start = start;
+    const auto passed = us(now) - c.start;
+    if (passed >= period(m))
+        c = {c.start + period(m), passed < 2 * period(m) ? c.current : 0, 0};
+    if (c.previous == 0 && c.current == 0)
+        c.start = us(now) - us(now) % period(m);
     return c;
 }
 inline void store(state s, const counters& c)
@@ -95,6 +121,17 @@ inline void store(state s, const counters& c)
     s[0] = static_cast<std::uint64_t>(c.start);
     s[1] = c.previous;
     s[2] = c.current;
+}
+inline void shift(state s, microseconds by)
+{
+    const auto start = static_cast<std::int64_t>(s[0]) + by.count();
+    s[0] = (s[1] > 0 || s[2] > 0) && start > 0 ? static_cast<std::uint64_t>(start) : 0;
+}
+// See limiter::rewind.
+inline void rewind(const meter& m, state s, time_point written, time_point now)
+{
+    store(s, at(m, s, written));
+    shift(s, now - written);
 }
 inline std::int64_t elapsed(const counters& c, time_point now) { return std::max<std::int64_t>(0, us(now) - c.start); }
 

@@ -149,11 +149,11 @@ bool memory_store::take_fast(const part& p, time_point now, std::span<decision> 
         const auto cost = p.costs.empty() ? 1 : p.costs[i];
         auto& decided = decisions[i];
         if (!admit_fast(m, at, now, cost, decided, charges[i])) {
-            decided = judge(m, {at, members[i].words}, now, cost);
+            decided = judge(m, {at, members[i].words}, in.at(now), cost);
             charges[i] = {at, no_value};
         }
         if (!decided.admitted)
-            return refuse_fast(p, key_table::words_after(header), now, decisions, out);
+            return refuse_fast(p, key_table::words_after(header), in.at(now), decisions, out);
         if (!m.limits.shadow)
             out.delay = std::max(out.delay, decided.delay);
     }
@@ -162,7 +162,7 @@ bool memory_store::take_fast(const part& p, time_point now, std::span<decision> 
         if (c.value != no_value)
             *c.word = c.value;
         else
-            charge(members[i].limits, {c.word, members[i].words}, now, p.costs.empty() ? 1 : p.costs[i]);
+            charge(members[i].limits, {c.word, members[i].words}, in.at(now), p.costs.empty() ? 1 : p.costs[i]);
     }
     out.charged_at = now;
     out.groups[0] = &group;
@@ -171,7 +171,7 @@ bool memory_store::take_fast(const part& p, time_point now, std::span<decision> 
 
 // Decides a refusal as `decide` does, for a key whose rules charge nothing when they refuse. Returns false and decides
 // nothing when a rule charges refusals, or when only shadow rules refuse, so that the request is admitted.
-bool memory_store::refuse_fast(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
+bool memory_store::refuse_fast(const part& p, std::uint64_t* words, moment now, std::span<decision> decisions,
                                verdict& out)
 {
     if (p.group->counts_refused())
@@ -232,11 +232,11 @@ void memory_store::decide(std::span<const part> parts, time_point now, std::span
     std::array<located, max_parts> at;
     std::size_t n = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        at[i] = locate(locked.in(i), locked.hash(i), locked.key(i), current_group(parts[i], out), now);
+        at[i] = locate(locked.in(i), locked.hash(i), locked.key(i), current_group(parts[i], out), locked.in(i).at(now));
         out.groups[i] = at[i].group;
         if (parts.size() > 1 && at[i].header)
             at[i].header->flags |= entry_header::pinned;
-        judge_part(parts[i], at[i], now, decisions.subspan(n, at[i].group->size()), out);
+        judge_part(parts[i], at[i], at[i].at(now), decisions.subspan(n, at[i].group->size()), out);
         if (at[i].blocked_until > now) {
             out.blocked_part = out.blocked ? out.blocked_part : i;
             out.admitted = false, out.blocked = true;
@@ -250,9 +250,9 @@ void memory_store::decide(std::span<const part> parts, time_point now, std::span
         n += of_part.size();
         // Charge only after every rule admitted: a refused request must not use up the others.
         if (charges)
-            charge_part(parts[i], at[i], locked.key(i), now, of_part);
+            charge_part(parts[i], at[i], locked.key(i), at[i].at(now), of_part);
         else if (why == purpose::take && !out.blocked)
-            charge_refused_part(parts[i], at[i], locked.key(i), now, of_part);
+            charge_refused_part(parts[i], at[i], locked.key(i), at[i].at(now), of_part);
     }
     if (!out.admitted) {
         exclude_refused_request(std::span(at.data(), parts.size()), decisions, now);
@@ -272,7 +272,7 @@ void memory_store::exclude_refused_request(std::span<const located> at, std::spa
             if (!decided.admitted)
                 return;
             const auto wait = decided.retry_after;
-            decided = judge(m, w, now, 0);
+            decided = judge(m, w, part_at.at(now), 0);
             decided.admitted = true;
             decided.retry_after = wait;
         });
@@ -291,8 +291,7 @@ const rule_group& memory_store::current_group(const part& p, verdict& out)
     return out.kept.back()->variant(p.group->variant_name());
 }
 
-void memory_store::judge_part(const part& p, const located& at, time_point now, std::span<decision> decisions,
-                              verdict& out)
+void memory_store::judge_part(const part& p, const located& at, moment now, std::span<decision> decisions, verdict& out)
 {
     out.shared_counters = out.shared_counters || at.shared;
     for_each_member(*at.group, at.level, at.words, [&](const meter& m, state w, std::size_t i) {
@@ -325,7 +324,7 @@ microseconds memory_store::longest_wait(std::span<const located> at, std::span<c
     return longest;
 }
 
-void memory_store::charge_part(const part& p, located& at, std::string_view key, time_point now,
+void memory_store::charge_part(const part& p, located& at, std::string_view key, moment now,
                                std::span<const decision> decisions)
 {
     if (at.group->has_logs())
@@ -341,7 +340,7 @@ void memory_store::charge_part(const part& p, located& at, std::string_view key,
     });
 }
 
-void memory_store::charge_refused_part(const part& p, located& at, std::string_view key, time_point now,
+void memory_store::charge_refused_part(const part& p, located& at, std::string_view key, moment now,
                                        std::span<decision> decisions)
 {
     if (!at.group->counts_refused())

@@ -55,15 +55,27 @@ public:
 
     // Returns a lock; while it is held no define() changes a group, so that group ids are stable.
     [[nodiscard]] std::unique_lock<std::mutex> hold_rules() const { return std::unique_lock(reload_); }
-    // Calls `see` for every entry of one shard, under the shard's lock: `see` must be quick.
-    using entry_visitor = std::function<void(const key_table::entry&)>;
+    // Calls `see` for every entry of one shard, under the shard's lock: `see` must be quick. It also receives how far
+    // the wall clock is ahead of the times in the entry.
+    using entry_visitor = std::function<void(const key_table::entry&, microseconds wall_ahead)>;
     std::size_t shard_count() const { return std::size_t{1} << shard_bits_; }
     void visit(std::size_t shard_number, const entry_visitor& see) const;
     std::vector<std::shared_ptr<const rule_group>> groups() const;
-    // Restores one entry of a snapshot, converted from the rules it was written under. Returns false when there is no
-    // room.
-    bool restore(const rule_group& group, const rule_group& written_under, std::uint8_t level, state words,
-                 std::string_view key, std::optional<time_point> blocked_until, time_point now);
+    // One entry of a snapshot, whose times are those of the wall clock.
+    struct stored_entry
+    {
+        const rule_group* written_under;
+        std::uint8_t level;
+        state words;
+        std::string_view key;
+        std::optional<time_point> blocked_until;
+    };
+    // Restores an entry, converted from the rules it was written under. A state from a clock that was ahead counts as
+    // if it had been written now. Returns false when there is no room.
+    bool restore(const rule_group& group, const stored_entry& from, time_point written_at, time_point now);
+
+    // Moves the windows that follow the wall clock, when it has stepped. All other limits keep the store's steady time.
+    void follow_wall(microseconds wall_ahead, time_point now);
 
 private:
     struct overflow_counters;
@@ -79,18 +91,17 @@ private:
     // The fast path: one known key that is not blocked. It either admits, or refuses when no rule charges refusals.
     // Returns false and changes nothing in all other cases, which `decide` handles.
     bool take_fast(const part& p, time_point now, std::span<decision> decisions, verdict& out);
-    static bool refuse_fast(const part& p, std::uint64_t* words, time_point now, std::span<decision> decisions,
+    static bool refuse_fast(const part& p, std::uint64_t* words, moment now, std::span<decision> decisions,
                             verdict& out);
 
     // The steps of a decision, in order.
     void decide(std::span<const part> parts, time_point now, std::span<decision> decisions, purpose why, verdict& out);
     static const rule_group& current_group(const part& p, verdict& out);
-    located locate(shard& in, std::uint64_t hash, std::string_view key, const rule_group& group, time_point now);
-    static void judge_part(const part& p, const located& at, time_point now, std::span<decision> decisions,
-                           verdict& out);
-    static void charge_part(const part& p, located& at, std::string_view key, time_point now,
+    located locate(shard& in, std::uint64_t hash, std::string_view key, const rule_group& group, moment now);
+    static void judge_part(const part& p, const located& at, moment now, std::span<decision> decisions, verdict& out);
+    static void charge_part(const part& p, located& at, std::string_view key, moment now,
                             std::span<const decision> decisions);
-    static void charge_refused_part(const part& p, located& at, std::string_view key, time_point now,
+    static void charge_refused_part(const part& p, located& at, std::string_view key, moment now,
                                     std::span<decision> decisions);
     static microseconds longest_wait(std::span<const located> at, std::span<const decision> decisions, time_point now);
     static void exclude_refused_request(std::span<const located> at, std::span<decision> decisions, time_point now);
@@ -102,10 +113,9 @@ private:
     static bool grow_entry(located& at, std::string_view key, std::uint8_t level);
     // Convert an entry, or overflow counters, to the current version of the group. When there is no memory for the
     // entry, its use is added to the overflow counters.
-    static void share(shard& in, const rule_group& group, std::uint8_t level, state carried, time_point now);
-    static void adopt(shard& in, key_table::slot s, const rule_group& group, time_point now);
-    static void adopt(const group_directory& directory, overflow_counters& shared, const rule_group& group,
-                      time_point now);
+    static void share(shard& in, const rule_group& group, std::uint8_t level, state carried, moment now);
+    static void adopt(shard& in, key_table::slot s, const rule_group& group, moment now);
+    static void adopt(const group_directory& directory, overflow_counters& shared, const rule_group& group, moment now);
     static void release_shared(shard& in, const rule_group& group, std::size_t rule, std::uint64_t cost);
 
     group_lineage* lineage_of(std::string_view name) const;
@@ -118,7 +128,7 @@ private:
     std::uint32_t new_id();
     void publish(const rule_group& group);
     void convert_all(const rule_group& from, const rule_group& to, time_point now);
-    void convert_shared(shard& in, const rule_group& from, const rule_group& to, time_point now);
+    void convert_shared(shard& in, const rule_group& from, const rule_group& to, moment now);
     std::span<shard> all_shards() const;
 
     std::size_t max_keys_;

@@ -40,10 +40,11 @@ void memory_store::correct(const part& charged, std::span<const std::uint64_t> a
     const auto hash = hash_of(lineage, key.view());
     auto& in = shard_of(hash);
     std::lock_guard guard(in.lock);
-    now = in.advance(now);
+    const auto at_now = in.advance(now);
+    now = at_now;
     verdict ignored;
     const auto& group = current_group(charged, ignored);
-    auto at = locate(in, hash, key.view(), group, now);
+    auto at = locate(in, hash, key.view(), group, at_now);
     if (group.has_logs())
         grow_logs(at, key.view(), now);
     const part corrected{charged.group, charged.key, actual};
@@ -53,12 +54,12 @@ void memory_store::correct(const part& charged, std::span<const std::uint64_t> a
         const auto before = cost_of(charged, group, i);
         const auto after = actual.empty() ? 0 : std::min(cost_of(corrected, group, i), max_count);
         if (after > before) {
-            limiter::charge(m, w, now, after - before);
+            limiter::charge(m, w, at_now, after - before);
         } else if (m.limits.kind == algorithm::concurrency) {
-            const auto ended = limiter::give_back(m, w, charged_at, now, before - after);
+            const auto ended = limiter::give_back(m, w, charged_at, at_now, before - after);
             release_shared(in, group, i, before - after - ended);
         } else if (after < before && !at.fresh) { // a key without an entry has recovered: nothing to give back
-            limiter::give_back(m, w, charged_at, now, before - after);
+            limiter::give_back(m, w, in.past(charged_at), at_now, before - after);
         }
     });
     if (at.header && !at.fresh)

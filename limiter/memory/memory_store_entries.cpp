@@ -8,7 +8,7 @@ namespace headgate::limiter {
 
 // Finds the entry of a key, creates one, or falls back to the overflow counters.
 memory_store::located memory_store::locate(shard& in, std::uint64_t hash, std::string_view key, const rule_group& group,
-                                           time_point now)
+                                           moment now)
 {
     located at;
     at.in = &in;

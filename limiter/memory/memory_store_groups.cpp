@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace headgate::limiter {
 
 void convert_words(const rule_group& from, std::uint8_t from_level, state old, const rule_group& to,
-                   std::uint8_t to_level, state fresh, time_point now)
+                   std::uint8_t to_level, state fresh, moment now)
 {
     const auto how = from.base() == to.base() ? carry::all : carry::up_to_limit;
     for_each_member(to, to_level, fresh, [&](const meter& m, state w, std::size_t) {
@@ -31,7 +32,7 @@ std::uint8_t level_for(const rule_group& to, const rule_group& from, std::uint8_
 }
 
 // Makes the overflow counters hold at least the use of a key that lost its entry.
-void memory_store::share(shard& in, const rule_group& group, std::uint8_t level, state carried, time_point now)
+void memory_store::share(shard& in, const rule_group& group, std::uint8_t level, state carried, moment now)
 {
     auto& shared = overflow_of(in, group, now);
     std::size_t from = 0;
@@ -47,7 +48,7 @@ void memory_store::share(shard& in, const rule_group& group, std::uint8_t level,
     });
 }
 
-void memory_store::adopt(shard& in, key_table::slot s, const rule_group& group, time_point now)
+void memory_store::adopt(shard& in, key_table::slot s, const rule_group& group, moment now)
 {
     const auto before = in.table.at(s);
     const auto& old_group = *before.group;
@@ -71,7 +72,7 @@ void memory_store::adopt(shard& in, key_table::slot s, const rule_group& group, 
 }
 
 void memory_store::adopt(const group_directory& directory, overflow_counters& shared, const rule_group& group,
-                         time_point now)
+                         moment now)
 {
     const auto& old_group = directory.by_id(shared.group);
     const auto level = level_for(group, old_group, shared.level);
@@ -151,7 +152,7 @@ std::shared_ptr<const rule_group> memory_store::define(const std::string& name, 
 }
 
 // Converts overflow counters with their rules. Those of a removed variant are added to the group's own.
-void memory_store::convert_shared(shard& in, const rule_group& from, const rule_group& to, time_point now)
+void memory_store::convert_shared(shard& in, const rule_group& from, const rule_group& to, moment now)
 {
     const auto shared = in.overflow.find(from.shared_number());
     if (shared == in.overflow.end() || shared->second.group == to.id())
@@ -247,37 +248,66 @@ void memory_store::visit(std::size_t shard_number, const entry_visitor& see) con
     std::lock_guard guard(in.lock);
     for (key_table::slot s = 0; s < in.table.slots(); ++s) {
         if (in.table.is_used(s))
-            see(in.table.at(s));
+            see(in.table.at(s), in.wall_ahead);
     }
 }
 
-bool memory_store::restore(const rule_group& group, const rule_group& written_under, std::uint8_t level, state words,
-                           std::string_view key, std::optional<time_point> blocked_until, time_point now)
+bool memory_store::restore(const rule_group& group, const stored_entry& from, time_point written_at, time_point now)
 {
-    const auto hash = hash_of(group.lineage(), key);
+    const auto hash = hash_of(group.lineage(), from.key);
     const auto tag = static_cast<std::uint32_t>(hash >> 32);
     auto& in = shard_of(hash);
     std::lock_guard guard(in.lock);
-    now = in.advance(now);
-    if (in.table.find(tag, group.lineage(), key) != key_table::none)
+    const auto at = in.advance(now);
+    if (in.table.find(tag, group.lineage(), from.key) != key_table::none)
         return true; // a request was faster, and its counters are newer
-    const auto new_level = level_for(group, written_under, level);
-    auto s = in.table.insert(tag, group, key, new_level, now);
+    const auto level = level_for(group, *from.written_under, from.level);
+    auto s = in.table.insert(tag, group, from.key, level, at);
     if (s == key_table::none)
         return false;
-    if (blocked_until && in.table.reshape(s, group, new_level, true))
-        in.table.at(s).block_until(*blocked_until);
+    // From the wall clock to the store's time.
+    const auto ahead = std::max(written_at - at.wall(), microseconds{0});
+    if (from.blocked_until && in.table.reshape(s, group, level, true))
+        in.table.at(s).block_until(*from.blocked_until - ahead - at.wall_ahead);
+    for_each_member(*from.written_under, from.level, from.words, [&](const meter& m, state w, std::size_t) {
+        limiter::rewind(m, w, written_at, at.wall());
+        limiter::shift(m, w, -at.wall_ahead);
+    });
     const auto e = in.table.at(s);
-    convert_words(written_under, level, words, group, new_level, e.words, now);
-    for_each_member(group, new_level, e.words, [](const meter& m, state w, std::size_t) {
+    convert_words(*from.written_under, from.level, from.words, group, level, e.words, at);
+    for_each_member(group, level, e.words, [](const meter& m, state w, std::size_t) {
         if (m.limits.kind == algorithm::concurrency)
             w[0] = 0; // nothing is in flight when the process starts
     });
-    if (e.is_recovered(now))
+    if (e.is_recovered(at))
         in.table.erase(s);
     else
         in.table.note_recovery(e.recovered_at());
     return true;
+}
+
+void memory_store::follow_wall(microseconds wall_ahead, time_point now)
+{
+    for (auto& in : all_shards()) {
+        std::lock_guard guard(in.lock);
+        if (in.wall_ahead == wall_ahead)
+            continue;
+        in.wall_ahead_before = std::exchange(in.wall_ahead, wall_ahead);
+        const auto at = in.advance(now);
+        in.wall_stepped_at = at;
+        const auto follow = [&](const meter& m, state w, std::size_t) {
+            limiter::follow_wall(m, w, in.wall_ahead_before, at);
+        };
+        for (auto& [_, shared] : in.overflow)
+            for_each_member(directory_.by_id(shared.group), shared.level, shared.words, follow);
+        for (key_table::slot s = 0; s < in.table.slots(); ++s) {
+            if (!in.table.is_used(s))
+                continue;
+            const auto e = in.table.at(s);
+            for_each_member(*e.group, e.header->level, e.words, follow);
+        }
+        in.table.note_recovery(at); // windows may have ended
+    }
 }
 
 } // namespace headgate::limiter

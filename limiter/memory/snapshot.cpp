@@ -61,15 +61,27 @@ void sync_directory(const std::filesystem::path& path)
         ::fsync(fd.get());
 }
 
-void put_entry(std::string& out, const key_table::entry& e)
+// Puts an entry with its times by the wall clock. `words` is a copy of its state.
+void put_entry(std::string& out, const key_table::entry& e, std::vector<std::uint64_t>& words, moment now,
+               microseconds wall_ahead)
 {
+    words.assign(e.words.begin(), e.words.end());
+    std::size_t from = 0;
+    for (const auto& m : e.group->members()) {
+        const auto n = e.group->words_of(m, e.header->level);
+        // A step of the wall clock reaches one shard after the other. Only windows that follow it have moved by then.
+        shift(m.limits, state(words).subspan(from, n),
+              m.limits.limits.follows_wall_clock() ? wall_ahead : now.wall_ahead);
+        from += n;
+    }
     put(out, e.header->group);
     put(out, e.header->level);
     put(out, static_cast<std::uint8_t>(e.is_blocked()));
-    put(out, e.is_blocked() ? std::int64_t{e.blocked_until().time_since_epoch().count()} : std::int64_t{0});
+    put(out, e.is_blocked() ? std::int64_t{(e.blocked_until() + now.wall_ahead).time_since_epoch().count()}
+                            : std::int64_t{0});
     put_text(out, e.key);
-    put(out, static_cast<std::uint32_t>(e.words.size()));
-    out.append(reinterpret_cast<const char*>(e.words.data()), e.words.size() * sizeof(std::uint64_t));
+    put(out, static_cast<std::uint32_t>(words.size()));
+    out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t));
 }
 
 std::string read_file(const std::filesystem::path& path, bool& found, std::string& error)
@@ -130,6 +142,17 @@ struct stored_group
     std::shared_ptr<const rule_group> today; // null: removed from the configuration
 };
 
+// Gives the rules the time zones of today's rules: a file has none.
+void use_zones_of(const rule_group* today, std::vector<rule>& rules)
+{
+    for (auto& r : rules) {
+        for (const auto& m : today ? std::span(today->members()) : std::span<const rule_group::member>{}) {
+            if (m.limits.limits.name == r.name)
+                r.zone = m.limits.limits.zone;
+        }
+    }
+}
+
 bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::uint32_t, stored_group>& out)
 {
     const auto current = store.groups();
@@ -146,18 +169,19 @@ bool read_groups(reader& in, const memory_store& store, std::unordered_map<std::
             if (!get_rule(in, r))
                 return false;
         }
-        group.rules = std::make_unique<rule_group>(group.lineage, id, std::move(rules));
         for (const auto& candidate : current) {
             if (candidate->name() == group.lineage.name && candidate->base() == candidate.get())
                 group.today = keep(candidate, candidate->variant(variant)); // of the same plan, if it still exists
         }
+        use_zones_of(group.today.get(), rules);
+        group.rules = std::make_unique<rule_group>(group.lineage, id, std::move(rules));
     }
     return !in.failed();
 }
 
 } // namespace
 
-snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::path& path, time_point now)
+snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::path& path, moment now)
 {
     snapshot_saved out;
     auto unfinished = path;
@@ -176,7 +200,7 @@ snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::p
         pending.clear();
         return ok;
     };
-    put(pending, std::int64_t{now.time_since_epoch().count()});
+    put(pending, std::int64_t{now.wall().time_since_epoch().count()});
     const auto steady = store.hold_rules();
     const auto groups = store.groups();
     put(pending, static_cast<std::uint32_t>(groups.size()));
@@ -189,10 +213,11 @@ snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::p
             put_rule(pending, m.limits.limits);
     }
     bool ok = flush();
+    std::vector<std::uint64_t> words;
     // A shard is locked while its entries are copied, never while waiting for the disk.
     for (std::size_t i = 0; ok && i < store.shard_count(); ++i) {
-        store.visit(i, [&](const key_table::entry& e) {
-            put_entry(pending, e);
+        store.visit(i, [&](const key_table::entry& e, microseconds wall_ahead) {
+            put_entry(pending, e, words, now, wall_ahead);
             ++out.keys;
         });
         ok = flush();
@@ -245,8 +270,9 @@ snapshot_loaded load_snapshot(memory_store& store, const std::filesystem::path& 
             ++out.outlived;
             continue;
         }
-        const bool placed = store.restore(*group->second.today, *group->second.rules, level, words, key,
-                                          blocked ? std::optional(until) : std::nullopt, now);
+        const memory_store::stored_entry from{group->second.rules.get(), level, words, key,
+                                              blocked ? std::optional(until) : std::nullopt};
+        const bool placed = store.restore(*group->second.today, from, out.written_at, now);
         ++(placed ? out.keys : out.no_room);
     }
     return out;

@@ -1,5 +1,6 @@
 // Snapshots: the counters of a memory store in a file, so that a restart does not forget a day's quota. Times in it are
-// absolute, so the time while the process is down counts.
+// those of the wall clock, so the time while the process is down counts. A file from the future was written by a clock
+// that was ahead: its counters count as if they had been written now.
 //
 // A save writes `<path>.tmp`, syncs it and renames it: `<path>` is always a whole snapshot, the previous or the new
 // one. A file that is truncated, altered or of another version is reported and ignored; it is never partly loaded.
@@ -22,7 +23,7 @@ struct snapshot_saved
     std::uint64_t keys = 0;
     std::uint64_t bytes = 0;
 };
-snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::path& path, time_point now);
+snapshot_saved save_snapshot(const memory_store& store, const std::filesystem::path& path, moment now);
 
 struct snapshot_loaded
 {
@@ -41,7 +42,7 @@ snapshot_loaded load_snapshot(memory_store& store, const std::filesystem::path& 
 class snapshot_keeper
 {
 public:
-    using clock = std::function<time_point()>;
+    using clock = std::function<moment()>;
     using report = std::function<void(const snapshot_saved&)>;
 
     snapshot_keeper(const memory_store& store, std::filesystem::path path, microseconds interval, clock now,

@@ -32,6 +32,24 @@ void give_back(const packed_group& group, key_value& value, const reserved_part&
     }
 }
 
+// As in lua/rewind.lua.
+void rewind(const packed_group& group, key_value& value, time_point now)
+{
+    if (value.last <= now)
+        return;
+    const auto move = [back = value.last - now](time_point& t) { t = std::max(t - back, time_point{}); };
+    move(value.blocked_until);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        limiter::rewind(group.limits(i), value.rules[i].words, value.last, now);
+        for (auto& h : value.rules[i].holders)
+            move(h.expires);
+    }
+    for (auto& r : value.reserved) {
+        move(r.expires);
+        move(r.charged_at);
+    }
+}
+
 } // namespace
 
 key_value fresh_value(const packed_group& group, time_point now)
@@ -46,9 +64,10 @@ key_value fresh_value(const packed_group& group, time_point now)
     return out;
 }
 
-time_point advance(const packed_group& group, key_value& value, time_point now)
+void advance(const packed_group& group, key_value& value, time_point now)
 {
-    value.last = std::max(value.last, now);
+    rewind(group, value, now);
+    value.last = now;
     for (const auto& each : value.reserved) {
         if (each.expires <= value.last)
             give_back(group, value, each);
@@ -63,7 +82,6 @@ time_point advance(const packed_group& group, key_value& value, time_point now)
         for (const auto& h : s.holders)
             s.words[0] = std::min(s.words[0] + h.count, max_use);
     }
-    return value.last;
 }
 
 milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now)

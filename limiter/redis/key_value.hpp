@@ -62,9 +62,10 @@ std::string encode(const packed_group& group, const key_value& value);
 
 // Returns the value of a key that was never used.
 key_value fresh_value(const packed_group& group, time_point now);
-// Brings the value to `now`: time never runs back for a key, slots in flight that were not renewed are free, and
-// reservations that were not confirmed in time are given back. Returns the moment that counts.
-time_point advance(const packed_group& group, key_value& value, time_point now);
+// Brings the value to `now`: slots in flight that were not renewed are free, and reservations that were not confirmed
+// in time are given back. A value from the future was written by a clock that was ahead: it counts as if it had been
+// written now.
+void advance(const packed_group& group, key_value& value, time_point now);
 // Returns how long the value must live in Redis.
 std::chrono::milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now);
 

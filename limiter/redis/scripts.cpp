@@ -7,7 +7,7 @@
 namespace headgate::limiter::redis {
 
 // Defined in a file that cmake/embed_lua.cmake generates from lua/*.lua.
-extern const std::string_view take_lua, take_each_lua, correct_lua, replace_lua;
+extern const std::string_view rewind_lua, take_lua, take_each_lua, correct_lua, replace_lua;
 
 script::script(std::string_view with_text) : text(with_text)
 {
@@ -21,7 +21,7 @@ script::script(std::string_view with_text) : text(with_text)
 
 const script& take_script()
 {
-    static const script s(take_lua);
+    static const script s(std::string(rewind_lua).append(take_lua));
     return s;
 }
 const script& take_each_script()
@@ -31,7 +31,7 @@ const script& take_each_script()
 }
 const script& correct_script()
 {
-    static const script s(correct_lua);
+    static const script s(std::string(rewind_lua).append(correct_lua));
     return s;
 }
 const script& replace_script()

@@ -251,13 +251,13 @@ task<trouble> store::carry_over(steady_time began, std::uint16_t slot, const pac
         co_return trouble::none;
     }
     const auto reserved = old->reserved.size();
-    const auto at = advance(*under, *old, now);
+    advance(*under, *old, now);
     caller_->seen.lapsed += reserved - old->reserved.size();
     caller_->seen.conversions += is_same ? 0 : 1;
     const auto next =
-        is_same ? std::move(*old) : convert_value(*under, *old, to, at, how_to_carry(*fingerprint, to.rules()));
+        is_same ? std::move(*old) : convert_value(*under, *old, to, now, how_to_carry(*fingerprint, to.rules()));
     const auto after = encode(to, next);
-    const auto lifetime = time_to_live(to, next, at);
+    const auto lifetime = time_to_live(to, next, now);
     link::answer got;
     const auto write = [&](std::string& out, call_by by) { append_replace(out, key, value, after, lifetime, by); };
     const auto failed = co_await caller_->call(slot, began, write, got);

@@ -89,11 +89,11 @@ task<trouble> store::change_key(const rule_group& group, std::string_view key, b
         auto value = before.empty() ? std::optional(fresh_value(*rules, now)) : decode(*rules, before);
         if (!value)
             co_return trouble::malformed;
-        const auto at = advance(*rules, *value, now);
-        if (!act(*value, at))
+        advance(*rules, *value, now);
+        if (!act(*value, now))
             co_return trouble::none;
         const auto after = encode(*rules, *value);
-        const auto lifetime = time_to_live(*rules, *value, at);
+        const auto lifetime = time_to_live(*rules, *value, now);
         link::answer put;
         const auto write = [&](std::string& out, call_by by) {
             append_replace(out, name, before, after, lifetime, by);

@@ -228,7 +228,7 @@ TEST_CASE("memory: every store has its own hash secret, so that clients cannot c
             store.take({&p, 1}, start, decisions);
         }
         std::string order;
-        store.visit(0, [&](const key_table::entry& e) { order += std::string(e.key) + ' '; });
+        store.visit(0, [&](const key_table::entry& e, microseconds) { order += std::string(e.key) + ' '; });
         return order;
     };
     CHECK(order_of() != order_of());

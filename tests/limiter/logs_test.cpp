@@ -85,7 +85,25 @@ TEST_CASE("sliding log in the store: a reload without memory keeps all use, and 
     for (int i = 2; i <= keys; ++i)
         CHECK_FALSE(s.take(key(i), start + 1ms).admitted);
     CHECK(old_rules.use_count() == 1); // the store has released the old rules
-    s.store.visit(0, [&](const key_table::entry& e) { CHECK(e.group == s.groups["a"].get()); });
+    s.store.visit(0, [&](const key_table::entry& e, microseconds) { CHECK(e.group == s.groups["a"].get()); });
+}
+
+TEST_CASE("memory store: a clock that steps back counts as no time, and time is not counted twice")
+{
+    memory_under_test s;
+    s.define("bucket", {named("b", token_bucket(1, 1s, 3))}, start);
+    s.define("log", {named("l", sliding_log(3, 10s))}, start);
+    s.define("fixed", {named("f", fixed_window(3, 10s))}, start);
+    s.define("sliding", {named("s", sliding_window(3, 10s))}, start);
+    for (const char* group : {"bucket", "log", "fixed", "sliding"}) {
+        CAPTURE(std::string(group));
+        const chain k{{group, "k", {}}};
+        CHECK(s.takes(5, k, start) == 3);
+        for (const auto back : {1us, microseconds{5s}, microseconds{24h * 400}})
+            CHECK(s.takes(5, k, start - back) == 0);
+        CHECK(s.takes(5, k, start) == 0);
+    }
+    CHECK(s.takes(5, {{"bucket", "k", {}}}, start + 1s) == 1);
 }
 
 TEST_CASE("property: the store decides like the reference, also when the clock steps back")

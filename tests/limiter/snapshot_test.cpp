@@ -87,6 +87,132 @@ TEST_CASE("snapshot: a restart keeps what was used, and the time while the proce
     CHECK(take(store, *group, "mallory", start + 10s).blocked);
 }
 
+TEST_CASE("snapshot: a file from a clock that was ahead refuses no longer than the rule needs")
+{
+    temporary_folder folder;
+    const auto file = folder.path / "state";
+    constexpr auto ahead = 24h * 10;
+    const time_point noon{std::chrono::floor<std::chrono::days>(start) + 12h};
+    auto berlin_day = rule{.name = "r", .kind = algorithm::fixed_window, .count = 3, .period = 24h};
+    berlin_day.calendar = calendar_unit::day;
+    berlin_day.zone = time_zone::parse(bytes_of("/usr/share/zoneinfo/Europe/Berlin"));
+    REQUIRE(berlin_day.zone);
+    struct limited
+    {
+        rule limit;
+        microseconds wait; // after three requests
+    };
+    const std::vector<limited> all{
+        {{.name = "r", .count = 1, .period = 10s, .capacity = 3, .initial = 3}, 10s},
+        {{.name = "r", .kind = algorithm::fixed_window, .count = 3, .period = 1h}, 1h},
+        {{.name = "r", .kind = algorithm::fixed_window, .count = 3, .period = 90s, .align = window_align::first}, 90s},
+        {{.name = "r", .kind = algorithm::sliding_window, .count = 3, .period = 60s}, 80s},
+        {{.name = "r", .kind = algorithm::sliding_log, .count = 3, .period = 60s}, 60s},
+        {berlin_day, 10h}};
+    for (const auto& each : all) {
+        CAPTURE(static_cast<int>(each.limit.kind));
+        {
+            memory_store store(1000);
+            const auto group = store.define("api", {each.limit}, noon);
+            CHECK(take(store, *group, "alice", noon + ahead, 3).admitted);
+            CHECK(store.block("api", "mallory", noon + ahead + 1h, noon + ahead));
+            CHECK(save_snapshot(store, file, noon + ahead).error == "");
+        }
+        memory_store store(1000);
+        const auto group = store.define("api", {each.limit}, noon);
+        CHECK(load_snapshot(store, file, noon).keys == 2);
+        const auto refused = take(store, *group, "alice", noon);
+        CHECK_FALSE(refused.admitted);
+        CHECK(refused.retry_after == each.wait);
+        CHECK_FALSE(take(store, *group, "alice", noon + each.wait - 1us).admitted);
+        CHECK(take(store, *group, "alice", noon + each.wait).admitted);
+        memory_store blocking(1000);
+        const auto same = blocking.define("api", {each.limit}, noon);
+        CHECK(load_snapshot(blocking, file, noon).keys == 2);
+        CHECK(take(blocking, *same, "mallory", noon + 1h - 1us).blocked);
+        CHECK_FALSE(take(blocking, *same, "mallory", noon + 1h).blocked);
+    }
+}
+
+TEST_CASE("snapshot: debts stay owed")
+{
+    temporary_folder folder;
+    const auto file = folder.path / "state";
+    const rule slow{.name = "r", .count = 1, .period = 1s, .capacity = 10, .initial = 10};
+    for (const auto written : {start, start + 24h * 10}) {
+        {
+            memory_store store(1000);
+            const auto group = store.define("api", {slow}, written);
+            CHECK(take(store, *group, "alice", written, 10).admitted);
+            const std::vector<std::uint64_t> costs{10}, actual{100};
+            store.correct({group.get(), "alice", costs}, actual, written, written);
+            CHECK(save_snapshot(store, file, written).error == "");
+        }
+        memory_store store(1000);
+        const auto group = store.define("api", {slow}, start);
+        CHECK(load_snapshot(store, file, start).keys == 1);
+        CHECK(take(store, *group, "alice", start).retry_after == 91s);
+    }
+}
+
+TEST_CASE("snapshot: its times are those of the wall clock")
+{
+    temporary_folder folder;
+    const auto file = folder.path / "state";
+    const rule hour{.name = "hour", .kind = algorithm::fixed_window, .count = 3, .period = 1h};
+    const rule minute{.name = "minute", .count = 1, .period = 60s, .capacity = 3, .initial = 3};
+    const time_point noon{std::chrono::floor<std::chrono::hours>(start)};
+    {
+        // The wall clock was wrong at the start of the gateway, and was set back by ten days and a half hour.
+        memory_store store(1000);
+        const auto began = noon + 24h * 10 + 30min;
+        const auto group = store.define("api", {hour, minute}, began);
+        store.follow_wall(noon - began, began);
+        CHECK(take(store, *group, "alice", began, 3).admitted);
+        const auto saved = save_snapshot(store, file, {began, noon - began});
+        CHECK(saved.error == "");
+    }
+    memory_store store(1000);
+    const auto group = store.define("api", {hour, minute}, noon);
+    const auto loaded = load_snapshot(store, file, noon + 5s);
+    CHECK(loaded.written_at == noon);
+    std::array<decision, max_decisions> decisions;
+    const part p{group.get(), "alice", {}};
+    CHECK_FALSE(store.take({&p, 1}, noon + 5s, decisions).admitted);
+    CHECK(decisions[0].retry_after == 1h - 5s);
+    CHECK(decisions[1].retry_after == 55s);
+}
+
+TEST_CASE("memory store: windows of the calendar follow the wall clock, other limits do not")
+{
+    const rule hour{.name = "hour", .kind = algorithm::fixed_window, .count = 3, .period = 1h};
+    const rule rate{.name = "rate", .count = 1, .period = 10min, .capacity = 3, .initial = 3};
+    const time_point noon{std::chrono::floor<std::chrono::hours>(start)};
+    const auto at = noon + 10min;
+    const auto wait = [&](std::vector<rule> rules, microseconds step) {
+        memory_store store(1); // the second key has only overflow counters
+        const auto group = store.define("api", std::move(rules), noon);
+        CHECK(take(store, *group, "alice", at, 3).admitted);
+        CHECK(take(store, *group, "bob", at, 3).admitted);
+        store.follow_wall(step, at);
+        std::array<decision, max_decisions> decisions;
+        const part alice{group.get(), "alice", {}}, bob{group.get(), "bob", {}};
+        const auto of_bob = store.look({&bob, 1}, at, decisions).retry_after;
+        const auto got = store.take({&alice, 1}, at, decisions);
+        if (!got.admitted)
+            CHECK(of_bob == got.retry_after);
+        else
+            CHECK(decisions[0].reset_after <= 1h);
+        return got.retry_after;
+    };
+    CHECK(wait({hour}, 0us) == 50min);
+    CHECK(wait({hour}, -30min) == 20min); // 11:40: what was used counts in the hour that now runs
+    CHECK(wait({hour}, 20min) == 30min);
+    CHECK(wait({hour}, 50min) == never); // 13:00: a new window
+    for (const auto step : {microseconds{-24h}, microseconds{24h}})
+        CHECK(wait({rate}, step) == 10min);
+}
+
 TEST_CASE("snapshot: counters are converted when the rules changed while the process was down")
 {
     temporary_folder folder;

@@ -8,6 +8,9 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <memory>
+#include <utility>
+
 using namespace headgate::testing;
 
 namespace {
@@ -22,9 +25,11 @@ enum class choice
     usual_rules // buckets and windows that enforce: the usual rules of take_each.lua
 };
 
-rule any_redis_rule(const std::string& name, bool overdrawn, choice from)
+rule any_redis_rule(const std::string& name, bool overdrawn, bool clock_steps, choice from)
 {
-    const auto kinds = std::span(every_algorithm).first(from == choice::usual_rules ? 4 : std::size(every_algorithm));
+    // Requests in flight, the last algorithm, do not survive the restart by which the memory store's clock steps.
+    const auto kinds = std::span(every_algorithm)
+                           .first(from == choice::usual_rules ? 4 : std::size(every_algorithm) - (clock_steps ? 1 : 0));
     const auto kind = *rc::gen::elementOf(std::vector(kinds.begin(), kinds.end()));
     auto r = named(name, any_rule(kind));
     if (one_in(6) && kind != algorithm::concurrency) {
@@ -84,8 +89,8 @@ class twins
 {
 public:
     twins(bool wrong_guesses, choice from)
-        : from_(from), overdrawn_(one_in(2)), groups_(from == choice::usual_rules ? 1 : in_range(1, 4)),
-          now_(any_start())
+        : from_(from), overdrawn_(one_in(2)), clock_steps_(one_in(2)),
+          groups_(from == choice::usual_rules ? 1 : in_range(1, 4)), now_(any_start())
     {
         in_redis_.wrong_guesses = wrong_guesses;
         in_redis_.in_company = one_in(2);
@@ -97,24 +102,26 @@ public:
     bool step_on(const step& s)
     {
         pause(s);
+        if (clock_steps_ && s.act > 7)
+            step_back(s);
         if (now_ > time_point{24h * 365 * 125})
             return false;
         forget_recovered();
         const auto wanted = a_chain(s);
         switch (s.act) {
         case 0:
-            return compare("look", wanted, in_memory_.look(wanted, now_), in_redis_.look(wanted, now_));
+            return compare("look", wanted, in_memory_->look(wanted, now_), in_redis_.look(wanted, now_));
         case 1:
         case 2:
             forget_recovered(); // a look or a correction may have evicted
             correct(s);
             forget_recovered();
-            return compare("look", wanted, in_memory_.look(wanted, now_), in_redis_.look(wanted, now_));
+            return compare("look", wanted, in_memory_->look(wanted, now_), in_redis_.look(wanted, now_));
         case 3:
             operate(s, wanted[0]);
-            return compare("look", wanted, in_memory_.look(wanted, now_), in_redis_.look(wanted, now_));
+            return compare("look", wanted, in_memory_->look(wanted, now_), in_redis_.look(wanted, now_));
         default:
-            return take(wanted, s.act > 6 && may_step_back(wanted) ? now_ - microseconds{s.pace_by} : now_);
+            return take(wanted, now_);
         }
     }
     void check_ttls() { RC_ASSERT(in_redis_.key_for_ever() == ""); }
@@ -124,11 +131,11 @@ private:
     {
         auto& rules = rules_[name];
         for (int n = in_range(1, from_ == choice::usual_rules ? 3 : 4), i = 0; i < n; ++i) {
-            rules.push_back(any_redis_rule("r" + std::to_string(i), overdrawn_, from_));
+            rules.push_back(any_redis_rule("r" + std::to_string(i), overdrawn_, clock_steps_, from_));
             if (groups_ > 1) // one part of a chain may evict the recovered key of another while it is decided
                 rules.back().initial = rules.back().capacity;
         }
-        in_memory_.define(name, rules, now_);
+        in_memory_->define(name, rules, now_);
         in_redis_.define(name, rules, now_);
     }
 
@@ -137,14 +144,44 @@ private:
         const auto& rules = rules_.at("g" + std::to_string(s.size_by % rules_.size()));
         now_ = now_ + pause_before(s, rules[s.pace_by % rules.size()], wait_);
     }
-    // The memory store has one last moment for all keys, Redis one per key: time may step back only where both are
-    // equal.
-    bool may_step_back(const chain& wanted)
+    // The clock that decides steps back: that of Redis, and that of the machine between two starts of the gateway.
+    void step_back(const step& s)
     {
-        return std::all_of(wanted.begin(), wanted.end(), [&](const ask& a) {
-            const auto value = in_redis_.value_of(a.group, a.key);
-            return !value.empty() && redis::decode(in_redis_.packed(a.group), value).value().last == now_;
+        forget_recovered();
+        const auto& rules = rules_.at("g" + std::to_string(s.size_by % rules_.size()));
+        const auto to = now_ - clock_step(s, rules[s.pace_by % rules.size()]);
+        auto restarted = std::make_unique<memory_under_test>(1'000);
+        for (const auto& [group, its_rules] : rules_)
+            restarted->define(group, its_rules, to);
+        in_memory_->store.visit(0, [&](const key_table::entry& e, microseconds) {
+            std::vector<std::uint64_t> words(e.words.begin(), e.words.end());
+            const auto until = e.is_blocked() ? std::optional(e.blocked_until()) : std::nullopt;
+            restarted->store.restore(*restarted->groups.at(e.group->name()),
+                                     {e.group, e.header->level, words, e.key, until}, now_, to);
         });
+        in_memory_ = std::move(restarted);
+        const auto from = std::exchange(now_, to);
+        for (const auto& [group, its_rules] : rules_) {
+            for (const char* key : {"a", "b"}) {
+                const auto bytes = in_redis_.value_of(group, key);
+                if (bytes.empty())
+                    continue;
+                const auto& packed = in_redis_.packed(group);
+                const auto name = redis_under_test::key_of(group, key);
+                auto value = redis::decode(packed, bytes).value();
+                value.last = from; // in Redis it is the moment of the last charge, not that of the step
+                if (!in_memory_->inspect(group, key, now_)) {
+                    redis::advance(packed, value, now_);
+                    RC_ASSERT(redis::time_to_live(packed, value, now_) <= 10'001ms); // it has recovered
+                    in_redis_.connection.call({"DEL", name});
+                    continue;
+                }
+                in_redis_.connection.call({"SETRANGE", name, "0", redis::encode(packed, value)});
+                const chain nothing{{group, key, std::vector<std::uint64_t>(its_rules.size())}};
+                compare("step", nothing, in_memory_->take(nothing, now_), in_redis_.take(nothing, now_));
+            }
+        }
+        forget_recovered();
     }
 
     // The memory store may evict recovered keys at any time, and they start with `initial` again. Redis's time to live
@@ -154,7 +191,7 @@ private:
         for (const auto& [group, _] : rules_) {
             for (const char* key : {"a", "b"}) {
                 const auto bytes = in_redis_.value_of(group, key);
-                if (bytes.empty() || in_memory_.inspect(group, key, now_))
+                if (bytes.empty() || in_memory_->inspect(group, key, now_))
                     continue;
                 const auto value = redis::decode(in_redis_.packed(group), bytes).value();
                 const auto keep = redis::time_to_live(in_redis_.packed(group), value, now_);
@@ -171,7 +208,7 @@ private:
             if (!wanted.empty() && s.size_by % 3 == 0)
                 break;
             ask a{group, s.size_by % 5 == 0 ? "b" : "a", {}};
-            const auto left = in_memory_.look({{group, a.key, std::vector<std::uint64_t>(rules.size())}}, now_);
+            const auto left = in_memory_->look({{group, a.key, std::vector<std::uint64_t>(rules.size())}}, now_);
             for (std::size_t i = 0; i < rules.size(); ++i) {
                 const auto limit = rules[i].limit();
                 const auto cost = cost_of(s, limit, left.decisions[i].remaining);
@@ -184,7 +221,7 @@ private:
 
     bool take(const chain& wanted, time_point at)
     {
-        const auto result = in_memory_.take(wanted, at);
+        const auto result = in_memory_->take(wanted, at);
         if (!compare("take", wanted, result, in_redis_.take(wanted, at)))
             return false;
         wait_ = result.retry_after;
@@ -208,7 +245,7 @@ private:
                 actual.push_back(s.pace_by % (most + 1));
             }
         }
-        in_memory_.store.correct(in_memory_.parts_of({what})[0], actual, at, now_);
+        in_memory_->store.correct(in_memory_->parts_of({what})[0], actual, at, now_);
         if (actual.empty())
             in_redis_.give_back({what}, at, now_);
         else
@@ -220,14 +257,14 @@ private:
         const auto n = std::uint64_t{s.size_by % 5};
         forget_recovered(); // a look may have evicted
         if (s.pace_by % 4 == 0) {
-            RC_ASSERT(in_memory_.grant(a.group, a.key, n, now_) == in_redis_.grant(a.group, a.key, n, now_));
+            RC_ASSERT(in_memory_->grant(a.group, a.key, n, now_) == in_redis_.grant(a.group, a.key, n, now_));
         } else if (s.pace_by % 4 == 1) {
             const auto until = now_ + microseconds{s.size_by % 3'000'000};
-            RC_ASSERT(in_memory_.block(a.group, a.key, until, now_) == in_redis_.block(a.group, a.key, until, now_));
+            RC_ASSERT(in_memory_->block(a.group, a.key, until, now_) == in_redis_.block(a.group, a.key, until, now_));
         } else if (s.pace_by % 4 == 2) {
-            RC_ASSERT(in_memory_.unblock(a.group, a.key, now_) == in_redis_.unblock(a.group, a.key, now_));
+            RC_ASSERT(in_memory_->unblock(a.group, a.key, now_) == in_redis_.unblock(a.group, a.key, now_));
         } else if (s.pace_by % 16 == 3) {
-            RC_ASSERT(in_memory_.reset(a.group, a.key, now_) == in_redis_.reset(a.group, a.key, now_));
+            RC_ASSERT(in_memory_->reset(a.group, a.key, now_) == in_redis_.reset(a.group, a.key, now_));
         }
     }
 
@@ -259,12 +296,13 @@ private:
 
     choice from_;
     bool overdrawn_;
+    bool clock_steps_;
     int groups_;
     time_point now_;
     microseconds wait_{0};
     std::map<std::string, std::vector<rule>> rules_;
     std::vector<charged> charged_;
-    memory_under_test in_memory_{1'000}; // one shard
+    std::unique_ptr<memory_under_test> in_memory_ = std::make_unique<memory_under_test>(1'000); // one shard
     redis_under_test in_redis_;
 };
 

@@ -101,10 +101,10 @@ void redis_under_test::convert(const redis::packed_group& to, const std::string&
     const auto rules = redis::parse_rules(connection.text({"GET", redis::rules_key(written_under)}));
     const redis::detached_rules from(rules.value());
     auto old = redis::decode(from.packed(), value).value();
-    const auto at = advance(from.packed(), old, now);
-    const auto converted = convert_value(from.packed(), old, to, at, redis::how_to_carry(written_under, to.rules()));
+    advance(from.packed(), old, now);
+    const auto converted = convert_value(from.packed(), old, to, now, redis::how_to_carry(written_under, to.rules()));
     std::string command;
-    redis::append_replace(command, key, value, encode(to, converted), time_to_live(to, converted, at));
+    redis::append_replace(command, key, value, encode(to, converted), time_to_live(to, converted, now));
     connection.call(command);
     ++conversions;
 }
@@ -280,11 +280,11 @@ bool redis_under_test::change(const std::string& group, const std::string& key, 
             continue;
         }
         auto value = before.empty() ? fresh_value(by, now) : redis::decode(by, before).value();
-        const auto at = advance(by, value, now);
-        if (!act(value, at))
+        advance(by, value, now);
+        if (!act(value, now))
             return false;
         std::string command;
-        redis::append_replace(command, key_of(group, key), before, encode(by, value), time_to_live(by, value, at));
+        redis::append_replace(command, key_of(group, key), before, encode(by, value), time_to_live(by, value, now));
         if (connection.call(command)->integer == 1)
             return true;
     }

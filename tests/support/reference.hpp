@@ -36,7 +36,7 @@ public:
         d.admitted = fits(at, cost);
         reference after = *this;
         if (d.admitted)
-            after.calls_.push_back({at, cost});
+            after.add({at, static_cast<wide>(cost)});
         // Returns the largest cost that is admitted, by bisection.
         if (after.fits(at, 0)) {
             std::uint64_t low = 0, high = rule_.limit() + 1;
@@ -60,7 +60,20 @@ public:
     void charge(time_point now, std::uint64_t cost)
     {
         if (cost > 0)
-            calls_.push_back({us(now), cost});
+            add({us(now), static_cast<wide>(cost)});
+    }
+    // The clock, which showed `from`, shows `to`: all requests were made earlier by as much. But the requests of a
+    // window that begins with the clock are now requests of the window that runs.
+    void rewind(time_point from, time_point to)
+    {
+        if (rule_.follows_wall_clock())
+            calls_.erase(calls_.begin(), used(us(from)).parts > 0
+                                             ? calls_.begin() + static_cast<std::ptrdiff_t>(first_of_last_window())
+                                             : calls_.end());
+        else
+            phase_ -= us(from) - us(to);
+        for (auto& c : calls_)
+            c.at = rule_.follows_wall_clock() ? std::min(c.at, us(to)) : c.at - (us(from) - us(to));
     }
     // Forgets a request as if it had never been made.
     void forget(std::size_t i) { calls_.erase(calls_.begin() + static_cast<std::ptrdiff_t>(i)); }
@@ -74,7 +87,31 @@ private:
     };
 
     static wide us(time_point t) { return t.time_since_epoch().count(); }
-    static wide floor_to(wide t, wide period) { return t / period * period; }
+    // Returns the start of the sliding window that contains t.
+    wide floor_to(wide t, wide period) const { return t - ((t - phase_) % period + period) % period; }
+
+    // The first window of a key without use begins with the clock.
+    void add(call c)
+    {
+        if (rule_.kind == algorithm::sliding_window && used(c.at).parts == 0) {
+            calls_.clear();
+            phase_ = 0;
+        }
+        calls_.push_back(c);
+    }
+
+    std::size_t first_of_last_window() const
+    {
+        std::size_t first = 0;
+        wide end = 0;
+        for (std::size_t i = 0; i < calls_.size(); ++i) {
+            if (calls_[i].at >= end) {
+                first = i;
+                end = us(window_end(rule_, time_point{microseconds{static_cast<std::int64_t>(calls_[i].at)}}));
+            }
+        }
+        return first;
+    }
 
     bool fits(wide at, wide cost) const
     {
@@ -154,6 +191,7 @@ private:
 
     rule rule_;
     std::vector<call> calls_;
+    wide phase_ = 0; // of sliding windows: when one of them begins
 };
 
 } // namespace headgate::testing

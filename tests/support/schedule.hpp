@@ -88,6 +88,23 @@ inline microseconds pause_before(const step& s, const rule& r, microseconds last
     }
 }
 
+// Returns by how much the clock steps back.
+inline microseconds clock_step(const step& s, const rule& r)
+{
+    switch (s.pace_by % 5) {
+    case 0:
+        return microseconds{1};
+    case 1:
+        return microseconds{s.size_by % 1'000'000};
+    case 2:
+        return r.period;
+    case 3:
+        return std::chrono::hours{24 * 10};
+    default:
+        return microseconds{s.size_by % (static_cast<std::uint64_t>(r.period.count()) * 3 + 1)};
+    }
+}
+
 inline std::uint64_t cost_of(const step& s, std::uint64_t limit, std::uint64_t remaining)
 {
     switch (s.size) {

@@ -77,8 +77,13 @@ if value then
             return found < 0 and write('<BI7B', 4, now, 0) or write('<BI7B', 3, now, 0) .. value
         end
         value, s, held = false, {w[1], 0, 0}, ''
-    elseif s[2] > now then
-        now = s[2] -- time never goes back for a key
+    elseif s[2] > now then -- written by a clock that was ahead
+        value = rewound(value, s, b, w, reserved and 4 or 3, {3, 3, 3, 5, 2, 3, 3}, format, now)
+        if not value then
+            return write('<BI7B', 2, now, 0)
+        end
+        redis.call('SETRANGE', key, 0, value)
+        held = held ~= '' and sub(value, -#held) or ''
     end
 end
 local fresh = not value
@@ -161,10 +166,12 @@ for r = 4, #b do
     elseif kind == 5 then
         local period = w[i + 1]
         local from, previous, current = s[j], s[j + 1], s[j + 2]
-        local start = now - now % period
-        if start > from then
-            previous = start == from + period and current or 0
-            from, current = start, 0
+        local passed = now - from
+        if passed >= period then
+            from, previous, current = from + period, passed < 2 * period and current or 0, 0
+        end
+        if previous == 0 and current == 0 then
+            from = now - now % period
         end
         if more then
             current, changed = min(current + by, LARGEST), true

@@ -36,8 +36,8 @@
 --         4 foreign              byte part: the key holds a value that headgate did not write
 --         5 lapsed               byte part, the whole value: a reservation in it has expired
 --       or Redis's error, when a key cannot be read for another reason than its type.
--- Nothing is written when nothing changes. A written value has a TTL after which it has recovered: a key never lives
--- shorter than a used window in it.
+-- Nothing is written when nothing changes, except a value whose last moment is in the future (rewind.lua). A written
+-- value has a TTL after which it has recovered: a key never lives shorter than a used window in it.
 -- The usual chain, of one key, has another script: take_each.lua.
 
 local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]
@@ -63,6 +63,7 @@ for p = 1, parts do
     local b = {byte(arg, 1, 3 + byte(arg, 2))}
     local w = {read(sub(NUMBERS, 1, (#arg - #b) * 2 / 7 + 1), arg, #b + 1)}
     local value, s, held = redis.pcall('GET', KEYS[p]), false, ''
+    local stored = value
     if value then
         local size, count, found = #value, b[3], -1 -- an error has no size
         if size >= 7 * count and size % 7 == 0 then
@@ -108,8 +109,17 @@ for p = 1, parts do
             end
             value, s, held = false, false, ''
         else
-            if s[2] > now then
-                now = s[2] -- time never goes back for a key
+            if s[2] > now then -- written by a clock that was ahead
+                value = rewound(value, s, b, w, reserve and #b + 2 or 2, {5, 3, 3, 5, 3, 3, 4},
+                    sub(NUMBERS, 1, 2 * count + 1), now)
+                if not value then
+                    return write('<BI7B', 2, now, p - 1)
+                end
+                if not look then
+                    redis.call('SETRANGE', KEYS[p], 0, value) -- also when the call is refused: the time counts from now
+                    stored = value
+                end
+                held = held ~= '' and sub(value, -#held) or ''
             end
             if s[3] > blocked_until then
                 blocked_until = s[3]
@@ -117,13 +127,13 @@ for p = 1, parts do
         end
     end
     tails = tails or b[1] % 16 >= 8
-    chain[p] = {value = value, bytes = b, arguments = w, state = s, held = held, ending = false, text = '', logs = ''}
+    chain[p] = {value = value, stored = stored, bytes = b, arguments = w, state = s, held = held, ending = false, text = '', logs = ''}
 end
 for p = 1, parts do
     local held = chain[p].held
     for at = 15, #held, 7 * #chain[p].bytes + 14 do
         if read('<I7', held, at) <= now then
-            return write('<BI7B', 5, now, p - 1) .. chain[p].value
+            return write('<BI7B', 5, now, p - 1) .. chain[p].stored
         end
     end
 end
@@ -183,11 +193,13 @@ for pass = counted and 2 or 1, 2 do
                 fits = z + w[i] <= w[i + 1]
             elseif kind == 5 then
                 local period = w[i + 2]
-                local start = now - now % period
                 a, z, c = s[j], s[j + 1], s[j + 2]
-                if start > a then
-                    z = start == a + period and c or 0
-                    a, c = start, 0
+                local passed = now - a
+                if passed >= period then
+                    a, z, c = a + period, passed < 2 * period and c or 0, 0
+                end
+                if z == 0 and c == 0 then
+                    a = now - now % period
                 end
                 local room = w[i + 1] - c - w[i]
                 if room < 0 or z == 0 then

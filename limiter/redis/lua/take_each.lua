@@ -58,7 +58,7 @@ local size, numbers = 7 * count, two and '<I7I7I7I7I7I7I7' or '<I7I7I7I7I7'
 local replies, heads = {}, {} -- the head by status: the same for all keys whose last moment is not later than now
 
 for p = 1, #KEYS do
-    local key, now, status = KEYS[p], now, 6
+    local key, status = KEYS[p], 6
     local value = pcall('GET', key)
     local found, last, blocked, u, v, s, t = rule, 0, 0, 0, 0, 0, 0
     if value then
@@ -68,10 +68,7 @@ for p = 1, #KEYS do
             found = -1
         end
     end
-    if found == rule then
-        if last > now then
-            now = last
-        end
+    if found == rule and last <= now then -- take.lua decides about a value from the future
         local covered = now -- the key's TTL reaches at least to this moment, because of a used window
         if v > 0 and kind ~= 1 and u > covered then
             covered = u
