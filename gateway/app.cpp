@@ -100,7 +100,7 @@ void app::load_snapshots()
         else if (loaded.found)
             spdlog::info("store {}: {} keys from snapshot {}", name, loaded.keys, from.snapshot->path);
         keepers_.push_back(std::make_unique<limiter::snapshot_keeper>(
-            *store->second, from.snapshot->path, from.snapshot->interval, [this] { return clock_.now(); },
+            *store->second, from.snapshot->path, from.snapshot->interval, [this] { return clock_.moment_now(); },
             [this, name = name](const limiter::snapshot_saved& saved) {
                 if (!saved.error.empty())
                     spdlog::error("store {}: snapshot failed: {}", name, saved.error);
@@ -178,6 +178,8 @@ void app::reload(config::gateway_config config)
 {
     check_room(config);
     config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_, config_.get());
+    for (const auto& [_, store] : stores_)
+        store->follow_wall(clock_.wall_ahead(), clock_.now()); // new ones
     metrics_.watch(stores_);
     health_.watch(stores_);
     try {
@@ -240,6 +242,30 @@ task<> app::wait_until_drained(asio::signal_set& signals)
     is_drained_ = true;
     error_code ignored;
     signals.cancel(ignored);
+    wall_watch_.cancel();
+}
+
+void app::follow_wall_clock()
+{
+    const auto before = clock_.wall_ahead();
+    if (!clock_.follow_wall())
+        return;
+    const auto now = clock_.moment_now();
+    const std::chrono::duration<double> step = now.wall_ahead - before;
+    spdlog::warn("the system's clock has stepped by {:+.3f} s; Date, and windows with align: clock, follow it",
+                 step.count());
+    for (const auto& [_, store] : stores_)
+        store->follow_wall(now.wall_ahead, now.time);
+}
+
+task<> app::watch_wall_clock()
+{
+    constexpr std::chrono::milliseconds look_again{200};
+    while (!is_drained_) { // an expired timer cannot be cancelled any more
+        wall_watch_.expires_after(look_again);
+        co_await wall_watch_.async_wait(as_result);
+        follow_wall_clock();
+    }
 }
 
 task<> app::obey_signals(asio::signal_set& signals, const std::string& file)
@@ -272,6 +298,7 @@ int app::run(const std::string& file)
     const auto set = handled_signals();
     ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr); // in this thread only
     spawn(main_.get_executor(), obey_signals(signals, file));
+    spawn(main_.get_executor(), watch_wall_clock());
     main_.run();
     stop();
     spdlog::info("stopped");

@@ -46,17 +46,21 @@ public:
     // Opens the access log again by its name, after its file was moved away.
     void reopen_logs() { log_.reopen(); }
     gateway_clock& clock() { return clock_; }
+    // Follows a step of the wall clock, if there was one.
+    void follow_wall_clock();
 
 private:
     void load_snapshots();
     task<> obey_signals(asio::signal_set& signals, const std::string& file);
     task<> wait_until_drained(asio::signal_set& signals);
+    task<> watch_wall_clock();
     std::size_t open_sessions() const;
     void check_room(const config::gateway_config& next) const;
     void reload_from(const std::string& file);
     readiness is_ready() const;
 
-    asio::io_context main_{1}; // of run(): signals
+    asio::io_context main_{1}; // of run(): signals, the wall clock
+    steady_timer wall_watch_{main_};
     gateway_clock clock_;
     const std::string process_id_; // random, in hex
     store_map stores_;

@@ -79,7 +79,7 @@ void worker::leave(request& r) { requests_.erase(requests_.iterator_to(r)); }
 
 std::string_view worker::http_date()
 {
-    const auto now = std::chrono::floor<std::chrono::seconds>(clock_.now()).time_since_epoch().count();
+    const auto now = std::chrono::floor<std::chrono::seconds>(clock_.moment_now().wall()).time_since_epoch().count();
     if (now != date_second_) {
         date_second_ = now;
         const std::time_t t = now;

@@ -132,7 +132,7 @@ void write_limit_fields(request& r, limiter::time_point now)
     const auto& outcome = r.limits.outcome;
     auto& out = r.memory->limit_fields;
     out.clear();
-    append_limit_fields(out, outcome, *answers.config, now);
+    append_limit_fields(out, outcome, *answers.config, now + r.worker.clock().wall_ahead());
     r.limits.quota_bytes = out.size();
     if (!answers.explain_networks.empty() && r.head().fields.has(http::field_id::x_ratelimit_explain) &&
         answers.explain_networks.contains(r.received.client.address))
