@@ -185,8 +185,13 @@ std::string canonicalise(const identity_source& source, std::string& value)
 {
     if (value.empty())
         return "the value is missing";
-    if (source.kind == source_kind::host)
+    if (source.kind == source_kind::host) {
         std::transform(value.begin(), value.end(), value.begin(), lower);
+        address_text spelling;
+        if (value.starts_with('[') && value.ends_with(']'))
+            if (const auto address = parse_ipv6(std::string_view(value).substr(1, value.size() - 2)))
+                value = "[" + std::string(format_address(*address, spelling)) + "]";
+    }
     if (source.kind != source_kind::client_ip)
         return {};
     const auto address = parse_address(value);

@@ -26,7 +26,8 @@ bool is_known_host(std::string_view field, const std::vector<std::string>& names
     const auto parsed = http::parse_host(field);
     if (!parsed)
         return false;
-    const auto host = http::routing_host(field);
+    http::host_text text;
+    const auto host = http::routing_host(field, text);
     const auto is_host = [host](std::string_view name) { return http::equals_ignoring_case(host, name); };
     return host.starts_with('[') || http::parse_ipv4(host) || is_host("localhost") ||
            std::any_of(names.begin(), names.end(), is_host);

@@ -3,6 +3,8 @@
 #include "gateway/http/ip_address.hpp"
 #include "gateway/http/text.hpp"
 
+#include <algorithm>
+
 namespace headgate::http {
 
 namespace {
@@ -21,10 +23,11 @@ std::size_t name_size(std::string_view text)
     return size <= longest_name ? size : 0;
 }
 
-bool is_bracketed_ipv6(std::string_view text)
+std::optional<ip_address> bracketed_ipv6(std::string_view text)
 {
-    return text.size() > 2 && text.front() == '[' && text.back() == ']' && text.find('%') == std::string_view::npos &&
-           parse_ipv6(text.substr(1, text.size() - 2)).has_value();
+    if (text.size() <= 2 || text.front() != '[' || text.back() != ']' || text.find('%') != std::string_view::npos)
+        return std::nullopt;
+    return parse_ipv6(text.substr(1, text.size() - 2));
 }
 
 std::string_view without_root_dot(std::string_view host)
@@ -38,7 +41,7 @@ std::optional<host_port> parse_host(std::string_view text) noexcept
 {
     const auto cut = text.starts_with('[') ? text.find(']') + 1 : name_size(text); // 0: there is none
     host_port result{text.substr(0, cut), {}};
-    if (cut == 0 || (text.starts_with('[') && !is_bracketed_ipv6(result.host)))
+    if (cut == 0 || (text.starts_with('[') && !bracketed_ipv6(result.host)))
         return std::nullopt;
     if (cut == text.size())
         return result;
@@ -53,17 +56,25 @@ std::optional<host_port> parse_host(std::string_view text) noexcept
 bool same_authority(std::string_view a, std::string_view b, std::uint16_t default_port) noexcept
 {
     const auto left = parse_host(a), right = parse_host(b);
+    host_text of_left, of_right;
     return left && right && left->port.value_or(default_port) == right->port.value_or(default_port) &&
-           equals_ignoring_case(without_root_dot(left->host), without_root_dot(right->host));
+           equals_ignoring_case(routing_host(left->host, of_left), routing_host(right->host, of_right));
 }
 
-std::string_view routing_host(std::string_view host_and_port) noexcept
+std::string_view routing_host(std::string_view host_and_port, host_text& buffer) noexcept
 {
-    const auto end = host_and_port.starts_with('[') ? host_and_port.find(']') : host_and_port.find(':');
-    if (end == std::string_view::npos)
-        return without_root_dot(host_and_port);
-    return host_and_port.starts_with('[') ? host_and_port.substr(0, end + 1)
-                                          : without_root_dot(host_and_port.substr(0, end));
+    if (!host_and_port.starts_with('['))
+        return without_root_dot(host_and_port.substr(0, host_and_port.find(':')));
+    const auto bracketed = host_and_port.substr(0, host_and_port.find(']') + 1);
+    const auto address = bracketed_ipv6(bracketed);
+    if (!address)
+        return bracketed;
+    address_text room;
+    const auto text = format_address(*address, room);
+    auto* end = std::copy(text.begin(), text.end(), buffer.begin() + 1);
+    buffer.front() = '[';
+    *end++ = ']';
+    return {buffer.data(), end};
 }
 
 } // namespace headgate::http

@@ -66,7 +66,10 @@ reading read_header(const field_list& fields, std::string_view name, std::string
 
 reading read_cookie(const field_list& fields, std::string_view name, std::string_view& value)
 {
-    return read_parameter(find_cookie(fields, name, value), value);
+    const auto state = find_cookie(fields, name, value);
+    if (state == parameter_state::found && value.size() >= 2 && value.front() == '"' && value.back() == '"')
+        value = value.substr(1, value.size() - 2); // the quotes are not a part of it (RFC 6265 §4.1.1)
+    return read_parameter(state, value);
 }
 
 reading read_query(std::string_view query, std::string_view name, byte_buffer& scratch, std::string_view& value)

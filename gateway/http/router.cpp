@@ -19,7 +19,8 @@ void router::find(const route_query& query, route_match& out) const
 {
     lookup state{query, method_bit(query.method, query.method_text)};
     const std::size_t first = query.path == "*" ? 2 : 1; // the asterisk form is treated as a path without segments
-    const auto host = routing_host(query.host);
+    host_text buffer;
+    const auto host = routing_host(query.host, buffer);
     std::array<char, 256> lower;
     if ((has_exact_hosts_ || has_wildcard_hosts_) && !host.empty() && host.size() <= lower.size()) {
         for (std::size_t i = 0; i < host.size(); ++i)

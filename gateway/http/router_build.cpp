@@ -42,7 +42,8 @@ void router::add(std::uint32_t index, const route_pattern& pattern)
             add_below(any_host(), added, shape);
             continue;
         }
-        std::string lower(routing_host(host));
+        host_text buffer;
+        std::string lower(routing_host(host, buffer));
         std::transform(lower.begin(), lower.end(), lower.begin(), to_lower);
         const bool wildcard = lower.starts_with("*.");
         (wildcard ? has_wildcard_hosts_ : has_exact_hosts_) = true;

@@ -79,10 +79,12 @@ reading read_source(const compiled_source& source, request& r, http::byte_buffer
     case route:
         value = r.received.route->name;
         return reading::present;
-    case host:
-        scratch.append(http::routing_host(r.received.host));
+    case host: {
+        http::host_text text;
+        scratch.append(http::routing_host(r.received.host, text));
         std::transform(scratch.data(), scratch.data() + scratch.size(), scratch.data(), http::to_lower);
         break;
+    }
     case method:
         value = r.head().method;
         return reading::present;

@@ -77,6 +77,7 @@ TEST_CASE("identities: every form that can mean only one source")
         {"one=a=b/c", {"one"}, "one/cookie:session=a%3Db%2Fc"},
         {"203.0.113.7", {"client_ip"}, "client_ip/client_ip=203.0.113.7"},
         {"Api.Example", {"host"}, "host/host=api.example"},
+        {"[0::AB]", {"host"}, "host/host=[::ab]"},
         {"sub@b=x", {"claims"}, "claims/jwt_claim:sub@b=x"},
         {"https:%2F%2Fx%2Fid=7", {"claims"}, "claims/jwt_claim:https:%2F%2Fx%2Fid=7"},
         {"one=tom", {"one", "host"}, "one/cookie:session=tom"},

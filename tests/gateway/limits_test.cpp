@@ -68,11 +68,27 @@ TEST_CASE("keys: the first source that is present, each kind apart from the othe
     CHECK(ask(gateway, request("/", "x-api-key: same\r\n")) == 429);
     CHECK(ask(gateway, request("/?b=2&api%5Fkey=s%61me")) == 429);
     CHECK(ask(gateway, request("/", "Cookie: session=same\r\nCookie: z=1\r\n")) == 429);
+    CHECK(ask(gateway, request("/", "Cookie: session=\"same\"\r\n")) == 429);
     // Other identities: case of the value, a separator in it, bytes that look similar.
     CHECK(ask(gateway, request("/", "X-API-Key: Same\r\n")) == 200);
     CHECK(ask(gateway, request("/", "X-API-Key: same,h=same\r\n")) == 200);
     CHECK(ask(gateway, request("/?api_key=s%D0%B0me")) == 200); // a Cyrillic a
     CHECK(ask(gateway, request("/?api_key=s%D0%B0me")) == 429);
+}
+
+TEST_CASE("keys: a host counts by its one spelling")
+{
+    recorder up(ok);
+    running_gateway gateway(limited(up.server(), "      - { name: one, key: host, " + by_hour + "1/hour }\n"));
+    const auto from = [&](const std::string& host) {
+        return ask(gateway, "GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    };
+    CHECK(from("[::1]") == 200);
+    for (const char* same : {"[::1]", "[0::1]", "[0:0:0:0:0:0:0:1]:8080"})
+        CHECK(from(same) == 429);
+    CHECK(from("[::2]") == 200);
+    CHECK(from("a.example") == 200);
+    CHECK(from("A.Example.:80") == 429);
 }
 
 TEST_CASE("keys: repeated, empty, too long or with control bytes is 400, never the first one (K6)")

@@ -89,7 +89,8 @@ bool path_matches(const route_pattern& pattern, const std::string& path)
 
 bool host_matches(const route_pattern& pattern, const std::string& host)
 {
-    const std::string name(routing_host(host));
+    host_text buffer;
+    const std::string name(routing_host(host, buffer));
     for (const auto& wanted : pattern.hosts)
         if (wanted == "*" || equals_ignoring_case(wanted, name) ||
             (wanted.starts_with("*.") && name.size() > wanted.size() - 1 &&
@@ -176,6 +177,9 @@ TEST_CASE("router: hosts match exactly, by wildcard at any depth, or all; withou
     CHECK(find(routes, {.host = "example.com"}).route == 3);
     CHECK(find(routes, {.host = "notexample.com"}).route == 3);
     CHECK(find(routes, {.host = "[::1]:80"}).route == 2);
+    CHECK(find(routes, {.host = "[0:0::0:1]"}).route == 2);
+    const router spelled(std::vector<route_pattern>{{.hosts = {"[0::ABCD]"}, .path = "/*"}});
+    CHECK(find(spelled, {.host = "[::abcd]:80"}).found());
     CHECK(find(routes, {.host = ""}).route == 3);
 }
 

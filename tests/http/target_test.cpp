@@ -78,6 +78,7 @@ TEST_CASE("B28: an absolute target names the server, and Host must agree")
     CHECK(effective_host(target, "other.com", host) == http_error::bad_host);
     CHECK(effective_host(target_of("/x"), "h", host) == http_error::none);
     CHECK(host == "h");
+    CHECK(effective_host(target_of("http://[0::1]/"), "[::1]", host) == http_error::none);
     CHECK(request_code("GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n") == "bad_host");
     CHECK(request_code("GET http://a/ HTTP/1.1\r\nHost: A:80\r\n\r\n") == "none");
 }
