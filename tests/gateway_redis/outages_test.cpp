@@ -109,16 +109,28 @@ TEST_CASE("redis: a server that refuses every decision is a reported outage, alt
     CHECK(ask_admin(closed, "/readyz").find("store shared: Redis says OOM") != std::string::npos);
 }
 
-TEST_CASE("redis: a user that may not GET is a reported outage, not the end of all limits")
+TEST_CASE("redis: a user that may not GET, and a renamed GET, are reported outages, not the end of all limits")
 {
-    redis_server server({"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-get"});
-    running_gateway closed(configuration(server, {.rules = ten, .store_options = "timeout: 5s, on_outage: closed"}));
-    REQUIRE(wait_until_connected(closed));
-    const auto result = ask_for(closed, 12, "one");
-    CHECK(result.passed == 0);
-    CHECK(result.other == 12);
-    CHECK(status_of(ask_admin(closed, "/readyz")) == 503);
-    CHECK(ask_admin(closed, "/readyz").find("store shared: Redis says ERR The user") != std::string::npos);
+    const std::string one_window = ten; // decided by take_each.lua and take.lua
+    const std::string slots = "      - { name: open, key: user, algorithm: concurrency, limit: 10 }\n"; // by take.lua
+    const redis_server may_not({"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-get"});
+    const redis_server renamed({"--rename-command", "GET", "fetch"});
+    for (const auto* const server : {&may_not, &renamed}) {
+        for (const auto& rules : {one_window, slots}) {
+            CAPTURE(rules);
+            running_gateway closed(
+                configuration(*server, {.rules = rules, .store_options = "timeout: 5s, on_outage: closed"}));
+            REQUIRE(wait_until_connected(closed));
+            const auto result = ask_for(closed, 12, "one");
+            CHECK(result.passed == 0);
+            CHECK(result.other == 12);
+            const auto ready = ask_admin(closed, "/readyz");
+            CHECK(status_of(ready) == 503);
+            const auto* const says = server == &may_not ? "store shared: Redis says ERR The user"
+                                                        : "store shared: Redis says ERR Unknown Redis command";
+            CHECK_MESSAGE(ready.find(says) != std::string::npos, ready);
+        }
+    }
 }
 
 TEST_CASE("redis: a reload to a silent server is reported, whatever the state of the previous one")

@@ -470,6 +470,19 @@ TEST_CASE("redis calls: where a key cannot be read, the scripts answer with Redi
         std::string replaced;
         redis::append_replace(replaced, key, "", "new", 1000ms, redis::call_by::text);
         CHECK(c.call(replaced)->type == REDIS_REPLY_ERROR);
+        // take_each.lua leaves it to take.lua to find out; it neither decides nor writes.
+        const redis::detached_rules usual({minute(2)});
+        const redis::chain_part of_usual{&usual.packed(), key, {}};
+        std::string word, argument, each;
+        redis::append_word(word, key);
+        write_each_argument(argument, of_usual, {});
+        append_take_each(each, 1, word, argument, redis::call_by::text);
+        const auto said = c.call(each);
+        REQUIRE(said->elements == 1);
+        verdict v;
+        std::vector<decision> decisions(max_decisions);
+        const std::string reply(said->element[0]->str, said->element[0]->len);
+        CHECK(redis::read_take(reply, {&of_usual, 1}, {}, v, decisions).status == call_status::unusual);
         CHECK(c.text({"GETRANGE", key, "0", "-1"}) == "kept");
     }
 }
