@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <random>
 
 namespace headgate {
@@ -75,7 +76,7 @@ std::uint64_t any_holder()
 }
 
 // Returns the state as text for the log and for /readyz.
-std::string describe(redis::link::state state, std::string_view why)
+std::string describe(redis::link::state state, std::string_view why, bool is_cluster)
 {
     const auto because = why.empty() ? std::string() : ": " + std::string(why);
     switch (state) {
@@ -86,10 +87,18 @@ std::string describe(redis::link::state state, std::string_view why)
     case redis::link::state::resting:
         return "left alone for now" + because;
     case redis::link::state::ready:
-        return why.empty() ? std::string() : "some keys are out of reach" + because;
+        return is_cluster && !why.empty() ? "some keys are out of reach" + because : std::string(why);
     default:
         return {};
     }
+}
+
+// Of a cluster, every server more that is out of reach is worse: why() lists them.
+unsigned severity_of(redis::link::state state, std::string_view why)
+{
+    if (state != redis::link::state::ready)
+        return store_health::outage + (state == redis::link::state::connecting ? 0u : 1u);
+    return 1 + static_cast<unsigned>(std::count(why.begin(), why.end(), ';'));
 }
 
 } // namespace
@@ -108,26 +117,30 @@ void shared_store::tell(redis::link::state state, std::string_view why)
 {
     if (state == redis::link::state::stopped)
         return;
-    auto words = describe(state, why);
-    // If only a part of a cluster answers, that is the same for other gateways.
-    const bool some_answer = state == redis::link::state::ready;
-    if (words.empty()) {
-        health_.answers(name_, this);
-        if (std::exchange(has_stood_, true))
-            came_back_ = worker_.loop().turn_began();
-        spdlog::info("store {}: connected to {}", name_, config_.url.text);
-    } else {
-        fails(words, some_answer);
-        if (words != logged_words_) // repeated attempts fail for the same reason: logged once
-            spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
-    }
-    logged_words_ = std::move(words);
     is_refused_ = false;
+    if (state == redis::link::state::ready && why.empty() && std::exchange(has_stood_, true))
+        came_back_ = worker_.loop().turn_began();
+    show(state, why);
 }
 
-void shared_store::fails(std::string why, bool some_answer)
+// Tells /readyz, and the log what changes for the gateway.
+void shared_store::show(redis::link::state state, std::string_view why)
 {
-    health_.fails(name_, this, {std::move(why), !some_answer && config_.outage == config::on_outage::closed});
+    const auto words = describe(state, why, config_.url.shape == config::redis_url::topology::cluster);
+    if (words.empty()) {
+        if (health_.answers(name_, this, config_.url.text))
+            spdlog::info("store {}: connected to {}", name_, config_.url.text);
+        return;
+    }
+    // A restriction, such as that only a part of a cluster answers, is the same for other gateways.
+    const bool refuses = state != redis::link::state::ready && config_.outage == config::on_outage::closed;
+    if (health_.fails(name_, this, {words, refuses, severity_of(state, why)}))
+        spdlog::warn("store {}: {}: {}", name_, config_.url.text, words);
+}
+
+void shared_store::fails(std::string why)
+{
+    health_.fails(name_, this, {std::move(why), config_.outage == config::on_outage::closed});
 }
 
 void shared_store::tick()
@@ -135,15 +148,17 @@ void shared_store::tick()
     const auto now = worker_.loop().turn_began();
     if (is_refused_ && now - refused_ > refusals_matter_for) {
         is_refused_ = false;
-        health_.answers(name_, this);
+        show(store_.links().now(), store_.links().why());
     }
     // A server that has lost our scripts when we connect again has probably lost the counters too.
     const auto texts = store_.seen().texts_sent;
     if (texts > texts_ && came_back_ && now - *came_back_ < soon) {
         came_back_.reset();
-        spdlog::warn("store {}: Redis does not know our scripts any more: it was restarted, or another server took its "
-                     "place; what was counted may be lost",
-                     name_);
+        if (health_.may_tell_of_lost_scripts(name_, now))
+            spdlog::warn(
+                "store {}: Redis does not know our scripts any more: it was restarted, or another server took its "
+                "place; what was counted may be lost",
+                name_);
     }
     texts_ = texts;
 }
@@ -153,7 +168,7 @@ shared_store::~shared_store() { stop(); }
 void shared_store::stop()
 {
     store_.links().stop();
-    health_.answers(name_, this);
+    health_.leave(name_, this);
 }
 
 void shared_store::note_failure(redis::trouble why)
@@ -169,10 +184,13 @@ void shared_store::note_failure(redis::trouble why)
     if (why == redis::trouble::unreachable || now - logged_ < std::chrono::seconds{1})
         return; // the link has logged why it is not connected
     logged_ = now;
+    const auto failures = health_.count_failures(name_, std::exchange(unlogged_, 0), now);
+    if (!failures)
+        return; // another worker has logged it
     const bool is_error = why == redis::trouble::refused;
     spdlog::warn("store {}: {}{} ({} decisions since the last such line)", name_,
                  is_error ? "Redis says " : "no decision: ", is_error ? store_.last_error_text() : name_of(why),
-                 std::exchange(unlogged_, 0));
+                 *failures);
 }
 
 void shared_store::correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,

@@ -41,7 +41,8 @@ public:
 
 private:
     void tell(limiter::redis::link::state state, std::string_view why);
-    void fails(std::string why, bool some_answer = false);
+    void show(limiter::redis::link::state state, std::string_view why);
+    void fails(std::string why);
     task<> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
                        std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
                        limiter::time_point charged_at);
@@ -51,7 +52,6 @@ private:
     std::string name_;
     config::store_config config_;
     store_health& health_;
-    std::string logged_words_; // the last
     limiter::redis::store store_;
     steady_time logged_{};
     std::uint64_t unlogged_ = 0;

@@ -4,6 +4,10 @@
 #include "tests/redis_client/sentinel_group.hpp"
 
 #include <doctest/doctest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <sstream>
 
 using namespace headgate::tests;
 using headgate::testing::cluster_group;
@@ -92,4 +96,36 @@ TEST_CASE("redis cluster: a node lost: its keys have an outage, other keys are d
     REQUIRE(wait_until_connected(gateway));
     CHECK(eventually([&] { return ask_for(gateway, 10, lost).refused > 0; }));
     CHECK(ask_for(gateway, 10, lost).passed == 0);
+}
+
+TEST_CASE("redis cluster: a failover is two lines in the log, however many workers there are")
+{
+    std::ostringstream log;
+    const auto former = spdlog::default_logger();
+    const auto level = spdlog::get_level();
+    const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(log);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+    {
+        cluster_group group(3, 3);
+        const shared_setup how{.rules = "      - { name: hour, key: user, " + hour + "5/hour }\n",
+                               .store_options = "timeout: 2s, on_outage: open",
+                               .workers = 4};
+        running_gateway gateway(configuration(url_of(group), how));
+        spdlog::set_level(spdlog::level::info);
+        REQUIRE(wait_until_connected(gateway));
+        group.nodes[1]->stop();
+        REQUIRE(eventually(
+            [&] { return ask_admin(gateway, "/readyz").find("some keys are out of reach") != std::string::npos; }));
+        REQUIRE(wait_until_connected(gateway)); // its replica
+        for (int i = 0; i < 60; ++i)            // by every worker
+            ask_for(gateway, 1, "user" + std::to_string(i));
+    }
+    spdlog::set_default_logger(former);
+    spdlog::set_level(level);
+    const auto all = log.str();
+    CAPTURE(all);
+    CHECK(count(all, "Redis does not know our scripts") <= 1);
+    CHECK(count(all, "store shared: ") <= 4);
+    CHECK(count(all, "some keys are out of reach: 127.0.0.1:") == 1);
+    CHECK(count(all, "connected to redis+cluster://") == 2); // at the start, and after the failover
 }
