@@ -1,5 +1,6 @@
 // Redis gone, silent, empty or full: the gateway keeps answering, and the limits hold again afterwards.
 #include "tests/gateway_redis/support.hpp"
+#include "tests/redis_client/sentinel_group.hpp"
 
 #include <doctest/doctest.h>
 
@@ -145,6 +146,33 @@ TEST_CASE("redis: a reload to a silent server is reported, whatever the state of
         const auto result = ask_admin(gateway, "/readyz");
         return status_of(result) == 503 && result.find("store shared: not connected yet") != std::string::npos;
     }));
+}
+
+TEST_CASE("redis: without any sentinel the primary that answers is still used, and that is a warning")
+{
+    headgate::testing::sentinel_group group(1);
+    std::string url = "redis+sentinel://";
+    for (const auto& each : group.sentinels)
+        url += (each == group.sentinels.front() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(each->port());
+    url += "/main";
+    running_gateway gateway(configuration(url, {.rules = ten, .store_options = "timeout: 5s, on_outage: closed"}));
+    REQUIRE(wait_until_connected(gateway));
+    CHECK(ask_for(gateway, 2, "one").passed == 2);
+    for (auto& each : group.sentinels)
+        each->stop();
+    std::string ready;
+    CHECK_MESSAGE(eventually([&] {
+                      ready = ask_admin(gateway, "/readyz");
+                      return ready.find("store shared: no sentinel names the primary") != std::string::npos;
+                  }),
+                  ready);
+    CHECK(status_of(ready) == 200);
+    CHECK(ready.find("\"warnings\":[]") == std::string::npos);
+    const auto after = ask_for(gateway, 10, "one");
+    CHECK(after.passed == 8);
+    CHECK(after.refused == 2);
+    group.primary.stop(); // now requests are refused, and balancers must know
+    CHECK(eventually([&] { return status_of(ask_admin(gateway, "/readyz")) == 503; }));
 }
 
 TEST_CASE("redis: a request that has waited for Redis in vain does not wait again in the next chain")

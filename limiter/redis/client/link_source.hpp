@@ -30,7 +30,7 @@ public:
 
     virtual void begin() = 0;
     virtual void stop() = 0;
-    // `ready` with a non-empty why(): only some servers are ready.
+    // `ready` with a non-empty why(): with a restriction, such as that only some servers are ready.
     virtual link::state now() const = 0;
     virtual const std::string& why() const = 0; // why it is not ready
 

@@ -41,8 +41,8 @@ public:
 
     void begin() override;
     void stop() override;
-    // ready: the link is ready, and its server has confirmed that it is a master. waiting: no master was found; another
-    // try follows.
+    // ready: the link is ready, and its server has confirmed that it is a master; with a reason why(), no sentinel
+    // names it any more. waiting: no master was found; another try follows.
     link::state now() const override { return state_; }
     const std::string& why() const override { return why_; }
     route route_to(std::uint16_t) override { return {current_.get(), generation_, false}; }
@@ -77,6 +77,7 @@ private:
     task<bool> seek();
     task<void> ask_sentinels(std::vector<candidate>& out);
     task<void> ask_sentinel(std::size_t which, std::vector<candidate>& out);
+    task<bool> is_kept();
     task<bool> try_server(server_address at);
     task<bool> try_new_link(server_address at);
     task<bool> is_master(std::shared_ptr<link> server);

@@ -53,10 +53,29 @@ task<bool> sentinel_master::seek()
         if (is_found || is_stopped())
             co_return is_found;
     }
+    if (named.empty()) {
+        const auto nobody = trouble_;
+        const bool still_answers = co_await is_kept();
+        if (still_answers)
+            become(link::state::ready, "no sentinel names the primary, the last one still answers: " + nobody);
+        if (still_answers || is_stopped())
+            co_return still_answers;
+        trouble_ = nobody;
+    }
     const bool is_early = std::any_of(sentinels_.begin(), sentinels_.end(),
                                       [](const auto& each) { return each.to->now() == link::state::connecting; });
     become(named.empty() && is_early ? link::state::connecting : link::state::waiting, trouble_);
     co_return false;
+}
+
+// Returns whether the current server can be kept although no sentinel names one: requests need the server, not the
+// sentinels.
+task<bool> sentinel_master::is_kept()
+{
+    bool is = !is_stopped() && current_->now() == link::state::ready;
+    if (is)
+        is = co_await is_master(current_);
+    co_return is && !is_stopped();
 }
 
 // Collects the servers that most of the answering sentinels name; several when they are equal. A single sentinel may
