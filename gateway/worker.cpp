@@ -1,7 +1,6 @@
 #include "gateway/worker.hpp"
 
 #include "gateway/request/listener.hpp"
-#include "gateway/request/settle.hpp"
 #include "gateway/stores/shared_store.hpp"
 #include "gateway/stores/store_health.hpp"
 #include "gateway/upstream/upstream.hpp"
@@ -148,19 +147,6 @@ std::shared_ptr<shared_store> worker::store_for(const compiled_shared_store& wan
     return std::make_shared<shared_store>(*this, wanted, health_);
 }
 
-// Renews the requests in flight in Redis, which no longer counts those of a gateway that has not renewed them for a
-// minute.
-void worker::renew_slots_in_time()
-{
-    constexpr std::chrono::seconds every{15};
-    const auto now = loop_.turn_began();
-    if (shared_stores_.empty() || now - renewed_ < every)
-        return;
-    renewed_ = now;
-    for (auto& r : requests_)
-        renew_slots(r);
-}
-
 void worker::start_thread()
 {
     thread_ = std::thread([this] {
@@ -192,7 +178,6 @@ task<> worker::tick()
         show_stores();
         if (number_ == 0)
             health_.look(now);
-        renew_slots_in_time();
         access_.tick(now);
     }
 }
@@ -225,6 +210,8 @@ void worker::show_stores()
         shown.errors.set(seen.errors);
         shown.redirections.set(seen.redirections);
         shown.lost_reservations.set(seen.lost_outcomes);
+        shown.lost_corrections.set(seen.lost_corrections);
+        shown.pending_corrections.set(store->store().pending_corrections());
     }
 }
 

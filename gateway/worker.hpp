@@ -103,7 +103,6 @@ private:
     boost::local_shared_ptr<upstream> connections_to(const compiled_upstream& wanted);
     std::shared_ptr<shared_store> store_for(const compiled_shared_store& wanted);
     void adopt(std::shared_ptr<const compiled_config> next);
-    void renew_slots_in_time();
     void cut_all();
 
     template <class T>
@@ -125,7 +124,6 @@ private:
     std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the configuration's number; null: an echo
     std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the configuration's number
     store_health& health_;
-    steady_time renewed_{}; // when the requests in flight were last renewed
     list<session> sessions_;
     list<request> requests_;
     worker_counters counters_;

@@ -37,6 +37,7 @@ struct verdict
     microseconds retry_after{-1};                    // refused: after this wait every rule admits; never: no wait helps
     microseconds delay{0};                           // admitted: delay the request this long
     time_point charged_at{};                         // the time to pass when the charge is given back or corrected
+    std::uint64_t holder = 0;                        // in Redis: whose requests in flight this is one of
     bool has_several_clocks = false;                 // parts were charged on several servers, each by its own clock
     std::array<time_point, max_parts> charged_there; // per part; only with has_several_clocks
     time_point charged(std::size_t part) const { return has_several_clocks ? charged_there[part] : charged_at; }

@@ -65,7 +65,7 @@ struct upstream_sums
 
 struct shared_store_sums
 {
-    std::uint64_t decisions = 0, failures = 0, lost_corrections = 0, is_ready = 0;
+    std::uint64_t decisions = 0, failures = 0, lost_corrections = 0, pending_corrections = 0, is_ready = 0;
     std::uint64_t timeouts = 0, reconnects = 0, late_replies = 0, conversions = 0, errors = 0;
     std::uint64_t redirections = 0, lost_reservations = 0;
 };
@@ -112,6 +112,7 @@ struct sums
             to.decisions += from.decisions.read();
             to.failures += from.failures.read();
             to.lost_corrections += from.lost_corrections.read();
+            to.pending_corrections += from.pending_corrections.read();
             to.is_ready += from.is_ready.read();
             to.timeouts += from.timeouts.read();
             to.reconnects += from.reconnects.read();
@@ -205,8 +206,12 @@ void show_shared_stores(exposition& out, const sums& all)
          &sum::decisions);
     each("headgate_redis_failures_total", "Calls to Redis without a result. Their requests were decided by on_outage.",
          MetricType::Counter, &sum::failures);
-    each("headgate_redis_lost_corrections_total", "Refunds and settled costs that did not reach Redis.",
-         MetricType::Counter, &sum::lost_corrections);
+    each("headgate_redis_lost_corrections_total",
+         "Refunds and settled costs that did not reach Redis, and are not repeated.", MetricType::Counter,
+         &sum::lost_corrections);
+    each("headgate_redis_pending_corrections",
+         "Refunds, settled costs and ended requests that have failed to reach Redis and are repeated.",
+         MetricType::Gauge, &sum::pending_corrections);
     each("headgate_redis_ready_workers", "Workers whose connection to Redis is open and answers.", MetricType::Gauge,
          &sum::is_ready);
     each("headgate_redis_timeouts_total", "Commands without a reply before their timeout.", MetricType::Counter,

@@ -49,10 +49,10 @@ struct upstream_counters
 
 struct shared_store_counters
 {
-    counter decisions;        // requested from the store
-    counter failures;         // calls of any kind without a result
-    counter lost_corrections; // refunds and settled costs among them
-    counter is_ready;         // 1: connected and answering, as of the worker's last tick
+    counter decisions; // requested from the store
+    counter failures;  // calls of any kind without a result
+    counter lost_corrections, pending_corrections;
+    counter is_ready; // 1: connected and answering, as of the worker's last tick
     counter timeouts, reconnects, late_replies, conversions, errors;
     counter redirections, lost_reservations; // on a cluster
 };

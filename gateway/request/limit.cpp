@@ -244,6 +244,7 @@ task<http_error> limit_in_redis(request& r)
             failed = co_await shared->store().take(chain.view(), room, said, began);
         }
         if (failed == trouble::none) {
+            chain.holder = said.holder;
             keep_verdict(r, said, now);
         } else {
             if (shared)

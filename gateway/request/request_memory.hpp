@@ -41,6 +41,7 @@ struct charged_chain
     const compiled_chain* chain = nullptr;
     std::size_t count = 0;                               // of keys
     std::size_t first_decision = 0;                      // in limit_outcome
+    std::uint64_t holder = 0;                            // of the verdict
     std::array<limiter::part, limiter::max_parts> parts; // their keys view request_memory::keys
     std::array<charged_key, limiter::max_parts> keys;    // one per part
 

@@ -60,7 +60,7 @@ void correct(request& r, const charged_chain& chain, limiter::time_point now, Ac
         if (!chain.chain->is_shared())
             chain.chain->store->correct(as_charged, {corrected.data(), n}, key.charged_at, now);
         else if (const auto shared = r.worker.store_of(r, *chain.chain))
-            shared->correct(r.memory->config, as_charged, {corrected.data(), n}, key.charged_at);
+            shared->correct(r.memory->config, as_charged, {corrected.data(), n}, key.charged_at, chain.holder);
     }
 }
 
@@ -179,18 +179,6 @@ void give_back_request(request& r)
 {
     give_back(r, r.limits.charged, r.worker.clock().now());
     r.limits.charged = 0;
-}
-
-void renew_slots(const request& r)
-{
-    for (const auto& chain : charged_chains(r)) {
-        const auto shared = chain.chain->is_shared() ? r.worker.store_of(r, *chain.chain) : nullptr;
-        for (std::size_t k = 0; shared && k < chain.count; ++k) {
-            const auto& terms = chain.keys[k].rules->terms;
-            if (std::any_of(terms.begin(), terms.end(), [](const rule_terms& t) { return t.in_flight; }))
-                shared->renew(r.memory->config, *chain.parts[k].group, std::string(chain.parts[k].key));
-        }
-    }
 }
 
 } // namespace headgate

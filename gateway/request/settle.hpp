@@ -32,7 +32,4 @@ void settle_request(request& r);
 // The request goes no further after all: as if it had never been asked for.
 void give_back_request(request& r);
 
-// Tells Redis that the request is still under way, where that is counted.
-void renew_slots(const request& r);
-
 } // namespace headgate

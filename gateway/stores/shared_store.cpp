@@ -161,6 +161,8 @@ void shared_store::tick()
                 name_);
     }
     texts_ = texts;
+    if (!std::exchange(is_maintaining_, true))
+        spawn(worker_.loop().get_executor(), maintain());
 }
 
 shared_store::~shared_store() { stop(); }
@@ -194,39 +196,32 @@ void shared_store::note_failure(redis::trouble why)
 }
 
 void shared_store::correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
-                           std::span<const std::uint64_t> actual, limiter::time_point charged_at)
+                           std::span<const std::uint64_t> actual, limiter::time_point charged_at, std::uint64_t holder)
 {
     std::vector<std::uint64_t> charged(as_charged.costs.begin(), as_charged.costs.end());
     std::vector<std::uint64_t> corrected(actual.begin(), actual.end());
     spawn(worker_.loop().get_executor(), correct_now(std::move(rules), as_charged.group, std::string(as_charged.key),
-                                                     std::move(charged), std::move(corrected), charged_at));
+                                                     std::move(charged), std::move(corrected), charged_at, holder));
 }
 
-task<> shared_store::correct_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
-                                 std::string key, std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
-                                 limiter::time_point charged_at)
+task<> shared_store::correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
+                                 std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
+                                 limiter::time_point charged_at, std::uint64_t holder)
 {
     const auto keep = shared_from_this();
     const limiter::part as_charged{group, key, charged};
-    const auto trouble = co_await store_.correct(*group, as_charged, actual, charged_at);
-    if (trouble != redis::trouble::none) {
-        worker_.metrics().of_store(name_).lost_corrections.add();
-        note_failure(trouble);
-    }
+    const auto trouble = co_await store_.correct(std::move(rules), *group, as_charged, actual, charged_at, holder);
+    if (trouble == redis::trouble::none)
+        co_return;
+    worker_.metrics().of_store(name_).pending_corrections.set(store_.pending_corrections());
+    note_failure(trouble);
 }
 
-void shared_store::renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key)
-{
-    spawn(worker_.loop().get_executor(), renew_now(std::move(rules), &group, std::move(key)));
-}
-
-task<> shared_store::renew_now([[maybe_unused]] std::shared_ptr<const void> rules, const limiter::rule_group* group,
-                               std::string key)
+task<> shared_store::maintain()
 {
     const auto keep = shared_from_this();
-    const auto trouble = co_await store_.renew(*group, key);
-    if (trouble != redis::trouble::none)
-        note_failure(trouble);
+    co_await store_.maintain();
+    is_maintaining_ = false;
 }
 
 } // namespace headgate

@@ -29,10 +29,10 @@ public:
     // Counts a call without a decision, and logs it at most once per second.
     void note_failure(limiter::redis::trouble why);
 
-    // Settles a charge in the background; the request does not wait for it. `rules` keeps what the part points to.
+    // Settles a charge in the background; the request does not wait for it. `rules` keeps what the part points to;
+    // `holder` is that of the verdict.
     void correct(std::shared_ptr<const void> rules, const limiter::part& as_charged,
-                 std::span<const std::uint64_t> actual, limiter::time_point charged_at);
-    void renew(std::shared_ptr<const void> rules, const limiter::rule_group& group, std::string key);
+                 std::span<const std::uint64_t> actual, limiter::time_point charged_at, std::uint64_t holder);
 
     // Called by the worker, ten times per second.
     void tick();
@@ -45,8 +45,8 @@ private:
     void fails(std::string why);
     task<> correct_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key,
                        std::vector<std::uint64_t> charged, std::vector<std::uint64_t> actual,
-                       limiter::time_point charged_at);
-    task<> renew_now(std::shared_ptr<const void> rules, const limiter::rule_group* group, std::string key);
+                       limiter::time_point charged_at, std::uint64_t holder);
+    task<> maintain();
 
     worker& worker_;
     std::string name_;
@@ -60,6 +60,7 @@ private:
     std::uint64_t texts_ = 0; // script texts sent until the last tick
     bool has_stood_ = false;  // the connection was open before
     std::optional<steady_time> came_back_;
+    bool is_maintaining_ = false;
 };
 
 } // namespace headgate

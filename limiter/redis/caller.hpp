@@ -26,10 +26,13 @@ enum class trouble : std::uint8_t
     confused   // the call was repeated too often
 };
 std::string_view name_of(trouble t);
+// Returns whether the call may have been done all the same, or may still be done.
+inline bool may_be_done(trouble t) { return t == trouble::timeout || t == trouble::broken || t == trouble::malformed; }
 
 struct store_counters
 {
     std::uint64_t conversions = 0, lost_rules = 0, foreign = 0, disagreements = 0, texts_sent = 0, errors = 0;
+    std::uint64_t lost_corrections = 0; // of charges: neither done nor repeated any more
     // On a cluster.
     std::uint64_t redirections = 0;  // MOVED and ASK that were followed
     std::uint64_t tried_again = 0;   // TRYAGAIN
@@ -49,6 +52,7 @@ public:
     link_source& links() { return *links_; }
     event_loop& loop() { return links_->route_to(0).to->loop(); }
     steady_time turn_began() { return loop().turn_began(); }
+    std::chrono::microseconds timeout() { return links_->route_to(0).to->options().timeout; }
     error_class last_error() const { return last_error_; }
     // Returns the last error reply for the log: its first word, or all of it where the first word says little.
     std::string_view last_error_text() const { return last_error_text_; }

@@ -17,7 +17,13 @@ constexpr std::size_t most_bytes = 3 + max_rules_per_group + number_bytes * (3 +
 // The change of a rule's charge.
 struct change
 {
-    bool more = false;
+    enum class manner : unsigned
+    {
+        more = 1,
+        less = 2,
+        at_most = 3
+    };
+    manner how = manner::less;
     std::uint64_t by = 0;
 };
 
@@ -35,17 +41,23 @@ bool was_another_kind(const rule_group& charged_under, const rule& now)
 change change_of(const correction& c, std::size_t i)
 {
     const auto& judging = c.group->rules();
+    if (c.of != correction::rules::all &&
+        (c.group->kind(i) == script_kind::in_flight) != (c.of == correction::rules::in_flight))
+        return {};
     const part settled{c.as_charged.group, c.as_charged.key, c.actual};
     const auto charged = cost_of(c.as_charged, judging, i);
     const auto actual = c.actual.empty() ? 0 : std::min(cost_of(settled, judging, i), max_count);
     if (was_another_kind(*c.as_charged.group, judging.members()[i].limits.limits))
         return {};
-    return actual > charged ? change{true, actual - charged} : change{false, charged - actual};
+    return actual > charged ? change{change::manner::more, actual - charged}
+                            : change{change::manner::less, charged - actual};
 }
 
 unsigned kind_byte(const packed_group& group, std::size_t i, const change& to)
 {
-    const unsigned how = (to.by == 0 ? 0u : to.more ? 1u : 2u) | (starts_with_less(group.limits(i).limits) ? 8u : 0u);
+    const bool changes = to.by > 0 || to.how == change::manner::at_most;
+    const unsigned how =
+        (changes ? static_cast<unsigned>(to.how) : 0u) | (starts_with_less(group.limits(i).limits) ? 8u : 0u);
     return static_cast<unsigned>(group.kind(i)) + 8 * how;
 }
 
@@ -91,6 +103,7 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
         out.number(by);
         out.number(how.owner.id);
         out.number(to_number(how.owner.lifetime));
+        out.number(to_number(how.until));
         break;
     }
 }
@@ -125,12 +138,42 @@ std::string_view write_argument(argument_room& room, const correction& c, const 
 
 constexpr std::array<change, max_rules_per_group> no_changes{};
 
+void append_argument(std::string& out, std::string_view key, std::string_view argument, const correct_options& how,
+                     call_by by, const script& s)
+{
+    if (how.mark.empty())
+        return append_call(out, s, by, key, argument);
+    append_call(out, s, by, 2, 1);
+    append_word(out, key);
+    append_word(out, how.mark);
+    append_word(out, argument);
+}
+
 } // namespace
+
+std::array<std::uint64_t, max_rules_per_group> slots_ended(const correction& c)
+{
+    std::array<std::uint64_t, max_rules_per_group> ended{};
+    for (std::size_t i = 0; i < c.group->size(); ++i) {
+        const auto to = change_of(c, i);
+        ended[i] = c.group->kind(i) == script_kind::in_flight && to.how == change::manner::less ? to.by : 0;
+    }
+    return ended;
+}
+
+bool changes_something(const correction& c)
+{
+    for (std::size_t i = 0; i < c.group->size(); ++i) {
+        if (change_of(c, i).by > 0)
+            return true;
+    }
+    return false;
+}
 
 void append_correct(std::string& out, const correction& c, const correct_options& how, call_by by, const script& s)
 {
     argument_room room;
-    append_call(out, s, by, c.key, write_argument(room, c, how));
+    append_argument(out, c.key, write_argument(room, c, how), how, by, s);
 }
 
 std::string correct_argument(const correction& c, const correct_options& how)
@@ -150,6 +193,21 @@ void append_renew(std::string& out, const packed_group& group, std::string_view 
 {
     argument_room room;
     append_call(out, s, by, key, write_argument(room, group, no_changes, {}, how));
+}
+
+void append_keep_at_most(std::string& out, const packed_group& group, std::string_view key,
+                         std::span<const std::uint64_t> most, time_point after, const correct_options& how, call_by by,
+                         const script& s)
+{
+    std::array<change, max_rules_per_group> changes{};
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        if (group.kind(i) == script_kind::in_flight)
+            changes[i] = {change::manner::at_most, most[i]};
+    }
+    auto with = how;
+    with.until = after;
+    argument_room room;
+    append_call(out, s, by, key, write_argument(room, group, changes, {}, with));
 }
 
 call_answer read_correct(std::string_view reply)

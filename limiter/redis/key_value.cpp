@@ -84,6 +84,28 @@ void advance(const packed_group& group, key_value& value, time_point now)
     }
 }
 
+void keep_slots(const packed_group& group, key_value& value, const holder& of, const packed_group& as,
+                std::span<const std::uint64_t> most)
+{
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        if (!is_in_flight(group, i))
+            continue;
+        std::uint64_t n = 0;
+        for (std::size_t k = 0; k < as.size() && k < most.size(); ++k)
+            n += is_in_flight(as, k) && as.limits(k).limits.name == group.limits(i).limits.name ? most[k] : 0;
+        for (const auto& r : value.reserved)
+            n += r.holder == of.id ? r.costs[i] : 0;
+        auto& s = value.rules[i];
+        for (auto& h : s.holders) {
+            if (h.holder != of.id)
+                continue;
+            h.count = most.empty() ? h.count : std::min(h.count, n);
+            h.expires = value.last + of.lifetime;
+        }
+        std::erase_if(s.holders, [](const held_slots& h) { return h.count == 0; });
+    }
+}
+
 milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now)
 {
     auto until = std::max(now, value.blocked_until);

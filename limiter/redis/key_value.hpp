@@ -6,9 +6,11 @@
 #include "limiter/core/decision.hpp"
 #include "limiter/redis/packed_group.hpp"
 #include "limiter/redis/scripts.hpp"
+#include "limiter/redis/take_call.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +68,10 @@ key_value fresh_value(const packed_group& group, time_point now);
 // in time are given back. A value from the future was written by a clock that was ahead: it counts as if it had been
 // written now.
 void advance(const packed_group& group, key_value& value, time_point now);
+// Keeps at most `most[i]` slots of the holder for rule i of `as`, matched by name, and renews them; `most` empty: only
+// renews them. Reservations that are not confirmed yet count beside. REQUIRES: advance() was called.
+void keep_slots(const packed_group& group, key_value& value, const holder& of, const packed_group& as,
+                std::span<const std::uint64_t> most);
 // Returns how long the value must live in Redis.
 std::chrono::milliseconds time_to_live(const packed_group& group, const key_value& value, time_point now);
 

@@ -59,6 +59,7 @@ packed_group::packed_group(const rule_group& rules)
         const auto kind = kind_of(r);
         kinds_.push_back(kind);
         numbers_ += numbers_of(kind);
+        has_slots_ = has_slots_ || kind == script_kind::in_flight;
         has_tails_ = has_tails_ || kind >= script_kind::sliding_log;
         refusals_may_write_ = refusals_may_write_ || r.count_refused || starts_with_less(r);
         plain = plain && kind < script_kind::sliding_window && !r.shadow && !r.unlimited;

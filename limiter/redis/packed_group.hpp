@@ -50,7 +50,8 @@ public:
     const std::string& description() const { return description_; } // to be stored under rules_key(fingerprint())
     std::size_t numbers() const { return numbers_; }                // of a value, before its tails
     bool has_tails() const { return has_tails_; }
-    bool is_usual() const { return is_usual_; } // defined in lua/take_each.lua
+    bool has_slots() const { return has_slots_; } // a rule counts requests in flight
+    bool is_usual() const { return is_usual_; }   // defined in lua/take_each.lua
     bool refusals_may_write() const { return refusals_may_write_; }
 
     // Returns the window of the i-th rule that `guess` is in, and the next one.
@@ -63,6 +64,7 @@ private:
     std::vector<script_kind> kinds_;
     std::size_t numbers_ = header_numbers;
     bool has_tails_ = false;
+    bool has_slots_ = false;
     bool is_usual_ = false;
     bool refusals_may_write_ = false;
     mutable std::vector<window_pair> windows_; // the last result, per rule

@@ -11,7 +11,8 @@ namespace headgate::limiter::redis {
 
 namespace {
 
-constexpr int most_rounds = 8;                          // of one decision, before it fails
+constexpr int most_rounds = 8; // of one decision, before it fails
+constexpr microseconds one_second{1'000'000};
 constexpr std::string_view rules_lifetime = "34560000"; // 400 days: longer than values under these rules live
 
 } // namespace
@@ -37,12 +38,17 @@ private:
     std::vector<std::string>& from_;
 };
 
-store::store(std::shared_ptr<link_source> links, holder owner, key_form form, script_set scripts)
-    : caller_(std::make_shared<caller>(std::move(links))), owner_(owner), form_(form), scripts_(std::move(scripts))
+store::store(std::shared_ptr<link_source> links, holder owner, key_form form, script_set scripts,
+             std::shared_ptr<store_state> state)
+    : caller_(std::make_shared<caller>(std::move(links))),
+      state_(state ? std::move(state) : std::make_shared<store_state>(owner.id)), slot_lifetime_(owner.lifetime),
+      form_(form), scripts_(std::move(scripts))
 {
     together_ = std::make_shared<take_together>(caller_, *scripts_.take_each);
     std::random_device random;
-    last_reservation_ = (std::uint64_t{random()} << 32 | random()) >> 12;
+    const auto any = [&] { return (std::uint64_t{random()} << 32 | random()) >> 12; };
+    last_reservation_ = any();
+    last_correction_ = any();
 }
 
 store::~store() = default;
@@ -96,6 +102,19 @@ time_point store::guess_time()
     return redis_time_ + std::chrono::duration_cast<microseconds>(turn_began() - redis_time_at_);
 }
 
+// The latest moment for a call that begins now. One that comes later is repeated with a later moment, if something
+// still waits for its reply. The sooner this is over, the sooner lost slots are free. Before the first reply the time
+// is not known: then no moment is early enough, and the reply tells the time.
+time_point store::latest_call(time_point guess)
+{
+    return knows_time() ? guess + std::min<microseconds>(caller_->timeout(), one_second) + one_second : time_point{};
+}
+
+time_point store::latest_for(const question& q, time_point guess)
+{
+    return q.takes_slots ? latest_call(guess) : time_point::max();
+}
+
 // ---- a chain
 
 task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out,
@@ -105,12 +124,13 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
     q.began = began;
     q.count = parts.size();
     q.how.look = look;
-    q.how.owner = owner_;
+    q.how.owner = owner();
     q.how.guess = guess_time();
     std::array<std::size_t, max_parts + 1> ends{};
     spare_text keys(spare_);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         q.rules[i] = packed(*parts[i].group);
+        q.takes_slots = q.takes_slots || (q.rules[i]->has_slots() && !look);
         append_key(keys.text, parts[i].group->name(), parts[i].key, form_);
         ends[i + 1] = keys.text.size();
     }
@@ -119,10 +139,22 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
         q.parts[i] = {q.rules[i].get(), key, parts[i].costs};
         out.groups[i] = parts[i].group;
     }
+    out.holder = q.how.owner.id;
+    q.how.until = latest_for(q, q.how.guess);
+    if (q.takes_slots)
+        begin_slots(q);
+    const auto failed = co_await decide(q, decisions, out);
+    if (q.takes_slots)
+        note_slots(q, failed, out, decisions);
+    co_return failed;
+}
+
+task<trouble> store::decide(question& q, std::span<decision> decisions, verdict& out)
+{
     std::uint16_t slot = 0;
     if (links().spreads_keys()) {
         slot_groups groups;
-        groups.find(parts.size(), [&](std::size_t i) { return q.parts[i].key; });
+        groups.find(q.count, [&](std::size_t i) { return q.parts[i].key; });
         if (groups.count > 1) {
             const auto failed = co_await ask_groups(q, groups, decisions, out);
             co_return failed;
@@ -160,8 +192,51 @@ task<trouble> store::ask_chain(std::span<const part> parts, bool look, std::span
                                           result, std::string(result.value), q.how.replace, q.how.guess);
         if (mended != trouble::none)
             co_return mended;
+        q.how.until = latest_for(q, q.how.guess);
     }
     co_return trouble::confused;
+}
+
+std::shared_ptr<const detached_rules> store::own_rules(const rule_group& group)
+{
+    packed(group);
+    auto& known = packed_[&group];
+    if (!known.own) {
+        std::vector<rule> rules;
+        for (const auto& m : group.members())
+            rules.push_back(m.limits.limits);
+        known.own = std::make_shared<const detached_rules>(std::move(rules));
+    }
+    return known.own;
+}
+
+void store::begin_slots(const question& q)
+{
+    for (const auto& p : q.all()) {
+        if (p.group->has_slots())
+            state_->slots.begin(p.key, own_rules(p.group->rules()), turn_began());
+    }
+}
+
+// A call without a reply may have taken slots, or may still take them. A reservation is given back by itself.
+void store::note_slots(const question& q, trouble failed, const verdict& out, std::span<const decision> decisions)
+{
+    auto& slots = state_->slots;
+    for (const auto& p : q.all()) {
+        const auto of_part = decisions.first(p.group->size());
+        decisions = decisions.subspan(p.group->size());
+        if (!p.group->has_slots())
+            continue;
+        slots.done(p.key, q.how.owner.id);
+        if (may_be_done(failed) && q.how.reserve.id == 0)
+            slots.doubt(p.key, q.how.owner.id, q.how.until);
+        if (failed != trouble::none || !out.admitted)
+            continue;
+        std::array<std::uint64_t, max_rules_per_group> taken{};
+        for (std::size_t i = 0; i < of_part.size(); ++i)
+            taken[i] = !of_part[i].admitted ? 0 : p.costs.empty() ? 1 : p.costs[i];
+        slots.add(p.key, q.how.owner.id, *p.group, taken);
+    }
 }
 
 // A request does not wait for the end of the turn when its server cannot be reached.
@@ -261,50 +336,6 @@ task<trouble> store::carry_over(steady_time began, std::uint16_t slot, const pac
     link::answer got;
     const auto write = [&](std::string& out, call_by by) { append_replace(out, key, value, after, lifetime, by); };
     const auto failed = co_await caller_->call(slot, began, write, got);
-    co_return failed;
-}
-
-// ---- corrections
-
-task<trouble> store::correct(const rule_group& group, const part& as_charged, std::span<const std::uint64_t> actual,
-                             time_point charged_at)
-{
-    const auto began = turn_began();
-    const auto rules = packed(group);
-    spare_text key(spare_);
-    append_key(key.text, group.name(), as_charged.key, form_);
-    const auto slot = slot_for(key.text);
-    const correction c{rules.get(), key.text, as_charged, actual, charged_at};
-    correct_options how{.owner = owner_, .guess = charged_at};
-    for (int round = 0; round < most_rounds; ++round) {
-        link::answer got;
-        const auto write = [&](std::string& to, call_by by) { append_correct(to, c, how, by, *scripts_.correct); };
-        const auto failed = co_await caller_->call(slot, began, write, got);
-        if (failed != trouble::none)
-            co_return failed;
-        const auto result = read_correct(got.value().text());
-        if (result.status == call_status::done)
-            co_return trouble::none;
-        const auto mended =
-            co_await mend(began, slot, *rules, key.text, result, std::string(result.value), how.replace, how.guess);
-        if (mended != trouble::none)
-            co_return mended;
-    }
-    co_return trouble::confused;
-}
-
-task<trouble> store::renew(const rule_group& group, std::string_view key)
-{
-    const auto began = turn_began();
-    const auto rules = packed(group);
-    spare_text name(spare_);
-    append_key(name.text, group.name(), key, form_);
-    const correct_options how{.owner = owner_, .guess = redis_time_};
-    link::answer got;
-    const auto write = [&](std::string& to, call_by by) {
-        append_renew(to, *rules, name.text, how, by, *scripts_.correct);
-    };
-    const auto failed = co_await caller_->call(slot_for(name.text), began, write, got);
     co_return failed;
 }
 

@@ -3,16 +3,19 @@
 // the thread of the worker.
 #pragma once
 
+#include "limiter/redis/barrier.hpp"
 #include "limiter/redis/caller.hpp"
 #include "limiter/redis/correct_call.hpp"
 #include "limiter/redis/key_value.hpp"
 #include "limiter/redis/redis_key.hpp"
 #include "limiter/redis/slot_groups.hpp"
+#include "limiter/redis/slots_in_flight.hpp"
 #include "limiter/redis/take_together.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -30,14 +33,41 @@ struct script_set
     std::string clock_key = {}; // the prefix of the tests' clocks, one in each slot; empty: TIME
 };
 
+// A correction of a charge that has failed and will be repeated. It owns what it needs.
+struct unfinished_correction
+{
+    std::shared_ptr<const void> keeps; // the rules
+    const rule_group* group = nullptr;
+    const rule_group* charged_under = nullptr;
+    std::string key;
+    std::vector<std::uint64_t> charged, actual;
+    time_point charged_at{};
+    std::uint64_t number = 0; // of its mark (lua/correct.lua); 0: it has none
+    bool may_be_done = false; // a try had no reply
+    steady_time first_try{}, next_try{};
+    std::chrono::microseconds pause{100'000};
+};
+
+// What a store knows beside Redis. It outlives the store when another one with other settings takes its place.
+struct store_state
+{
+    explicit store_state(std::uint64_t first_holder) : slots(first_holder) {}
+    slots_in_flight slots;
+    std::deque<unfinished_correction> unfinished;
+};
+
 class store
 {
 public:
     // Reservations of a chain over several slots are given back after this time, unless they were confirmed.
     static constexpr microseconds reservation_lifetime{10'000'000};
 
+    // Corrections of charges that are kept to be repeated. A correction beyond that is lost.
+    static constexpr std::size_t most_unfinished = 10'000;
+
+    // `state`: of the store whose place this one takes; null: none.
     store(std::shared_ptr<link_source> links, holder owner, key_form form = key_form::plain_when_short,
-          script_set scripts = {});
+          script_set scripts = {}, std::shared_ptr<store_state> state = nullptr);
     store(std::shared_ptr<link> to, holder owner, key_form form = key_form::plain_when_short, script_set scripts = {})
         : store(std::make_shared<single_link>(std::move(to)), owner, form, std::move(scripts))
     {}
@@ -62,11 +92,21 @@ public:
     {
         return ask_chain(parts, true, decisions, out, turn_began());
     }
-    // Settles an earlier charge. `group` has the current rules; `as_charged.group` may be an older version of it.
-    task<trouble> correct(const rule_group& group, const part& as_charged, std::span<const std::uint64_t> actual,
-                          time_point charged_at);
-    // Renews the requests in flight that this gateway holds on the key.
-    task<trouble> renew(const rule_group& group, std::string_view key);
+    // Settles an earlier charge, and ends the slots of a request in flight (actual: 0) that it took under `holder`, as
+    // the verdict says; 0: any. `group` has the current rules; `as_charged.group` may be an older version of it;
+    // `keeps` owns both. What fails is repeated by maintain().
+    task<trouble> correct(std::shared_ptr<const void> keeps, const rule_group& group, const part& as_charged,
+                          std::span<const std::uint64_t> actual, time_point charged_at, std::uint64_t holder = 0);
+
+    // Repeats corrections that have failed, and renews the requests in flight. To be called several times a second,
+    // and not again before it has returned.
+    task<void> maintain();
+    // Returns how many corrections have failed and are not done yet.
+    std::size_t pending_corrections() const
+    {
+        return repeated_now_ + state_->slots.doubtful() + state_->unfinished.size();
+    }
+    const std::shared_ptr<store_state>& state() const { return state_; }
 
     // For operators.
     task<trouble> inspect(const rule_group& group, std::string_view key, std::optional<key_report>& out);
@@ -89,7 +129,8 @@ private:
     struct known_rules
     {
         shared_rules rules;
-        std::uint16_t rules_slot = 0; // of rules_key
+        std::shared_ptr<const detached_rules> own; // a copy that outlives the configuration; made when it is needed
+        std::uint16_t rules_slot = 0;              // of rules_key
         std::pair<std::uint64_t, std::uint64_t> published;
     };
     // One decision about a chain.
@@ -99,10 +140,10 @@ private:
         std::array<shared_rules, max_parts> rules;
         std::array<chain_part, max_parts> parts;
         std::size_t count = 0;
+        bool takes_slots = false;
         take_options how;
         std::span<const chain_part> all() const { return {parts.data(), count}; }
     };
-    class barrier;
     struct slot_part; // of a chain over several slots
     struct follow_up;
 
@@ -115,9 +156,17 @@ private:
     void spawn_task(task<void> work) { spawn(caller_->loop().get_executor(), std::move(work)); }
     void note_time(time_point now);
     time_point guess_time();
+    bool knows_time() const { return redis_time_ != time_point{}; }
+    time_point latest_for(const question& q, time_point guess);
+    time_point latest_call(time_point guess);
+    holder owner() const { return {state_->slots.holder(), slot_lifetime_}; }
+    std::shared_ptr<const detached_rules> own_rules(const rule_group& group);
 
     task<trouble> ask_chain(std::span<const part> parts, bool look, std::span<decision> decisions, verdict& out,
                             steady_time began);
+    task<trouble> decide(question& q, std::span<decision> decisions, verdict& out);
+    void begin_slots(const question& q);
+    void note_slots(const question& q, trouble failed, const verdict& out, std::span<const decision> decisions);
     bool can_join_batch(const question& q, std::uint16_t slot);
     trouble unexplained(call_status status);
     // Repairs the key that kept a call from deciding, so that the call can be repeated.
@@ -126,6 +175,20 @@ private:
     task<trouble> carry_over(steady_time began, std::uint16_t slot, const packed_group& to, std::string key,
                              std::string value, time_point now, bool& known);
     task<trouble> find_rules(steady_time began, std::uint64_t fingerprint, std::shared_ptr<const detached_rules>& out);
+
+    // Corrections (store_corrections.cpp).
+    task<trouble> end_slots(std::shared_ptr<const detached_rules> own, correction ended, std::uint64_t holder);
+    task<trouble> call_correct(std::uint16_t slot, const packed_group& rules, const correction& c,
+                               correct_options& how);
+    task<trouble> try_correction(unfinished_correction& what);
+    task<trouble> correct_charge(unfinished_correction what);
+    void keep_for_later(unfinished_correction what, trouble failed);
+    std::vector<unfinished_correction> take_unfinished();
+    task<void> repeat_correction(unfinished_correction what, barrier& all);
+    task<void> correct_count(slots_in_flight::job what, barrier& all);
+    task<bool> keep_at_most(const slots_in_flight::job& what);
+    task<bool> keep_at_most(const slots_in_flight::job& what, std::string value, time_point now);
+    void notice_reconnection();
 
     // A chain over several slots (store_groups.cpp).
     std::uint64_t next_reservation();
@@ -151,7 +214,8 @@ private:
 
     std::shared_ptr<caller> caller_; // shared with calls in the background
     std::shared_ptr<take_together> together_;
-    holder owner_;
+    std::shared_ptr<store_state> state_;
+    microseconds slot_lifetime_;
     key_form form_;
     script_set scripts_;
     boost::unordered_flat_map<const rule_group*, known_rules> packed_;
@@ -159,7 +223,10 @@ private:
     std::vector<std::string> spare_;
     time_point redis_time_{}; // the last time that Redis returned, and when it came
     steady_time redis_time_at_{};
-    std::uint64_t last_reservation_;
+    std::uint64_t last_reservation_, last_correction_;
+    std::uint64_t connected_ = 0; // how often links had connected when maintain() last looked
+    std::size_t repeated_now_ = 0;
+    steady_time renewed_{}, forgot_{};
 };
 
 } // namespace headgate::limiter::redis

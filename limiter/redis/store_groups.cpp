@@ -24,27 +24,6 @@ std::uint64_t cost_of(const chain_part& p, std::size_t rule) { return p.costs.em
 
 } // namespace
 
-// Waits until a number of coroutines are done.
-class store::barrier
-{
-public:
-    explicit barrier(std::size_t n) : left_(n) {}
-    void arrive()
-    {
-        if (--left_ == 0)
-            done_.notify();
-    }
-    task<void> wait()
-    {
-        while (left_ > 0)
-            co_await done_.wait();
-    }
-
-private:
-    std::size_t left_;
-    event done_;
-};
-
 struct store::slot_part
 {
     std::uint16_t slot = 0;
@@ -154,6 +133,7 @@ task<trouble> store::ask_slot_now(question& q, slot_part& of)
                           result, std::string(result.value), of.how.replace, of.how.guess);
         if (mended != trouble::none)
             co_return mended;
+        of.how.until = latest_for(q, of.how.guess);
     }
     co_return trouble::confused;
 }
@@ -177,7 +157,7 @@ void store::confirm(const question& q, const slot_part& of, std::span<const deci
     std::array<std::size_t, max_parts> first{};
     for (std::size_t p = 1; p < q.count; ++p)
         first[p] = first[p - 1] + q.parts[p - 1].group->size();
-    const correct_options ends{.owner = owner_, .reservation = q.how.reserve.id};
+    const correct_options ends{.owner = q.how.owner, .reservation = q.how.reserve.id};
     for (std::size_t k = 0; k < of.parts.size(); ++k) {
         const auto& p = of.parts[k];
         spawn_task(follow(caller_, {scripts_.correct, of.slot, std::string(p.key), commit_argument(*p.group, ends)}));
@@ -201,6 +181,7 @@ void store::count_later(const slot_part& of, const chain_part& p, std::span<cons
     auto how = of.how;
     how.reserve = {};
     how.refused = true;
+    how.until = time_point::max();
     const chain_part refused{p.group, p.key, costs.first(p.group->size())};
     spawn_task(follow(caller_, {scripts_.take, of.slot, std::string(p.key), take_argument(refused, how)}));
 }
@@ -227,7 +208,7 @@ std::vector<store::follow_up> store::refunds_of(const question& q, const slot_pa
     if (!of.may_have_reserved() || (is_known && !taken.admitted))
         return all;
     const auto charged_at = is_known ? taken.charged_at : q.how.guess;
-    const correct_options how{.owner = owner_, .guess = charged_at, .reservation = q.how.reserve.id};
+    const correct_options how{.owner = q.how.owner, .guess = charged_at, .reservation = q.how.reserve.id};
     std::size_t at = 0;
     for (const auto& p : of.parts) {
         std::array<std::uint64_t, max_rules_per_group> costs{};

@@ -57,6 +57,7 @@ void write_rule(number_writer& out, const packed_group& group, std::size_t i, st
     } else if (group.kind(i) == script_kind::in_flight) {
         out.number(how.owner.id);
         out.number(to_number(how.owner.lifetime));
+        out.number(to_number(how.until));
     } else {
         out.number(static_cast<std::uint64_t>(r.period.count()));
     }

@@ -44,6 +44,9 @@ struct take_options
     bool replace = false; // ignore a foreign value, and one whose rules are lost
     holder owner;
     time_point guess{}; // approximate Redis time, for windows of a calendar
+    // For rules that count requests in flight: the reply is `boundaries` when Redis's time is later, because nothing
+    // waits for it any more, and nothing would end what was charged.
+    time_point until = time_point::max();
     reservation_terms reserve;
     // Refused by a part in another slot: count the refusal for rules with count_refused, charge nothing.
     bool refused = false;

@@ -487,6 +487,44 @@ TEST_CASE("redis calls: where a key cannot be read, the scripts answer with Redi
     }
 }
 
+TEST_CASE("redis calls: a correction with a mark is done once, however often it is repeated")
+{
+    redis_under_test s;
+    const auto script = with_test_clock(redis::correct_script());
+    s.define("a", {named("hour", fixed_window(9, 1h)), named("open", concurrency(5))}, noon);
+    const auto key = s.key_of("a", "k");
+    CHECK(s.takes(5, {{"a", "k"}}, noon) == 5);
+    const auto left = [&] { return s.look({{"a", "k", {0, 0}}}, noon).decisions; };
+    const redis::correction one_back{
+        &s.packed("a"), key, {&s.packed("a").rules(), "k", {}}, {}, noon, redis::correction::rules::others};
+    const auto correct = [&](const std::string& mark) {
+        std::string command;
+        append_correct(command, one_back, {.owner = s.owner, .guess = noon, .mark = mark}, redis::call_by::digest,
+                       script);
+        const auto reply = s.connection.call(command);
+        CHECK(redis::read_correct({reply->str, reply->len}).status == call_status::done);
+    };
+    for (int i = 0; i < 3; ++i) {
+        correct(key + ":1");
+        CHECK(left()[0].remaining == 5);
+        CHECK(left()[1].remaining == 0); // the slots are corrected by another call
+    }
+    correct(key + ":2");
+    CHECK(left()[0].remaining == 6);
+    CHECK(s.connection.number({"PTTL", key + ":1"}) > 100'000); // longer than a repetition may come
+    CHECK(s.connection.number({"PTTL", key + ":1"}) <= 120'000);
+    // A value under other rules was not corrected, so it is not marked either.
+    s.define("a", {named("hour", fixed_window(7, 1h)), named("open", concurrency(5))}, noon);
+    const redis::correction other{
+        &s.packed("a"), key, {&s.packed("a").rules(), "k", {}}, {}, noon, redis::correction::rules::others};
+    std::string command;
+    append_correct(command, other, {.owner = s.owner, .guess = noon, .mark = key + ":3"}, redis::call_by::digest,
+                   script);
+    const auto reply = s.connection.call(command);
+    CHECK(redis::read_correct({reply->str, reply->len}).status == call_status::other_rules);
+    CHECK(s.connection.number({"EXISTS", key + ":3"}) == 0);
+}
+
 TEST_CASE("redis calls: a key that was changed in between is not replaced")
 {
     redis_under_test s;

@@ -184,8 +184,8 @@ void client_under_test::correct(const ask& wanted, const defined& under, const s
 {
     std::lock_guard guard(one_at_a_time_);
     set_clock(wanted.group, wanted.key, now);
-    must(store_.correct(*groups_.at(wanted.group)->rules, {under.rules.get(), wanted.key, wanted.costs}, actual,
-                        charged_at));
+    must(store_.correct(nullptr, *groups_.at(wanted.group)->rules, {under.rules.get(), wanted.key, wanted.costs},
+                        actual, charged_at));
 }
 
 void client_under_test::give_back(const chain& wanted, time_point charged_at, time_point now)

@@ -3,10 +3,11 @@
 -- A script, because reading the key and correcting it must be one step. The arithmetic is that of take.lua, which also
 -- documents the layout of a value; the differences were computed by the gateway. Never more is given back than is used.
 --
--- KEYS  the key
+-- KEYS  the key; for a correction that may be repeated, its mark: a key of its own in the same slot. The mark is set by the
+--       correction that was done, and a repetition then changes nothing.
 -- ARGV  byte mode = 2 replace a foreign value + 4 of a reservation + 8 has tails; byte rules; byte numbers before the tails; a byte per rule
---       = kind + 8 x (1 charge more + 2 give back + 8 starts with less; neither 1 nor 2: leave it); then 7-byte
---       numbers: the fingerprint, the moment of the charge; of a reservation: its id; the reservation ends, and when the value
+--       = kind + 8 x (1 charge more + 2 give back + 8 starts with less; neither 1 nor 2: leave it; both, in flight: keep
+--       at most so many); then 7-byte numbers: the fingerprint, the moment of the charge; of a reservation: its id; the reservation ends, and when the value
 --       no longer has it, nothing changes; and for each rule
 --         1 bucket              ticks per microsecond, difference (us, rest); when it starts with less: what is missing
 --         2 window, clock       difference, end of the window it was charged in, period
@@ -15,7 +16,9 @@
 --                               one's end
 --         5 sliding window      difference, period
 --         6 sliding log         difference, period, limit
---         7 in flight           difference, holder, lifetime: the holder's requests in flight live that long from now
+--         7 in flight           difference, holder, lifetime: the holder's requests in flight live that long from now; the
+--                               latest moment for this call. To keep at most so many: the number instead of the
+--                               difference, and instead of the latest moment the one that must be over
 -- Returns a string: byte status, number now; 1 done, the others as in take.lua: 2 boundaries, 3 other rules with the
 --       whole value, 4 foreign. Or Redis's error, as in take.lua.
 
@@ -28,8 +31,12 @@ local NUMBERS =
 local LARGEST = 9007199254740991
 local MARK = 1751477348 -- of a reservation, as in take.lua
 local MARGIN, LONGEST = 10000, 315360000000 -- milliseconds: ten seconds, ten years
+local MARK_LIVES = 120000 -- milliseconds; a gateway repeats a correction that may have been done no longer than that
 local read, write, byte, sub, max, min = struct.unpack, struct.pack, string.byte, string.sub, math.max, math.min
-local key, arg = KEYS[1], ARGV[1]
+local key, mark, arg = KEYS[1], KEYS[2], ARGV[1]
+if mark and redis.call('GET', mark) then
+    return write('<BI7', 1, now)
+end
 local b = {byte(arg, 1, 3 + byte(arg, 2))}
 local w = {read(sub(NUMBERS, 1, (#arg - #b) * 2 / 7 + 1), arg, #b + 1)}
 local format, count = sub(NUMBERS, 1, 2 * b[3] + 1), b[3]
@@ -78,7 +85,7 @@ if value then
         end
         value, s, held = false, {w[1], 0, 0}, ''
     elseif s[2] > now then -- written by a clock that was ahead
-        value = rewound(value, s, b, w, reserved and 4 or 3, {3, 3, 3, 5, 2, 3, 3}, format, now)
+        value = rewound(value, s, b, w, reserved and 4 or 3, {3, 3, 3, 5, 2, 3, 4}, format, now)
         if not value then
             return write('<BI7B', 2, now, 0)
         end
@@ -232,6 +239,16 @@ for r = 4, #b do
         end
         i, j = i + 3, j + 2
     else
+        local most = how % 4 == 3
+        if most == (now <= w[i + 3]) then
+            return write('<BI7B', 2, now, 0)
+        end
+        -- A reservation that is not confirmed yet counts beside the requests that the holder knows of.
+        for at = 1, most and #held or 0, 7 * #b + 14 do
+            if read('<I7', held, at + 28) == w[i + 1] then
+                by = by + read('<I7', held, at + 7 * r + 7)
+            end
+        end
         local last, mine, expires, others = tail + 21 * s[j], 0, 0, ''
         while tail < last do
             local holder, held, till = read('<I7I7I7', value, tail)
@@ -245,7 +262,9 @@ for r = 4, #b do
             end
             tail = tail + 21
         end
-        if more then
+        if most then
+            mine = min(mine, by)
+        elseif more then
             mine, expires, changed = min(mine + by, LARGEST), now + w[i + 2], true
         elseif less then
             mine = mine - min(by, mine)
@@ -254,7 +273,7 @@ for r = 4, #b do
             others, ending = others .. write('<I7I7I7', w[i + 1], mine, expires), max(ending, expires)
         end
         s[j], text = #others / 21, text .. others
-        i, j = i + 3, j + 1
+        i, j = i + 4, j + 1
     end
 end
 
@@ -263,5 +282,8 @@ if changed then
     ttl = (ttl - ttl % 1000) / 1000 + MARGIN + 1
     s[2] = now
     redis.call('SET', key, write(format, unpack(s, 1, count)) .. text .. held, 'PX', min(ttl, LONGEST))
+end
+if mark then
+    redis.call('SET', mark, '1', 'PX', MARK_LIVES)
 end
 return write('<BI7', 1, now)

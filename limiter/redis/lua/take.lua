@@ -25,13 +25,14 @@
 --         4 window, calendar    cost, limit, start of a window, its end, the next one's end
 --         5 sliding window      cost, limit, period
 --         6 sliding log         cost, limit, period
---         7 in flight           cost, limit, holder, lifetime
+--         7 in flight           cost, limit, holder, lifetime, the latest moment for this call: after it nothing waits
+--                               for the reply, so nothing would end what was charged
 -- Returns a string: byte status, number now, and by status
 --         0 refused, 1 admitted  for each part: byte 1, blocked until and the state before the charge, or byte 0 when
 --                                there was no value; then of each sliding log: used before, and of the log that the
 --                                decision is about (after a refusal that counts): used, newest, record to wait for;
 --                                and of each rule in flight: the sum
---         2 boundaries           byte part: now is in neither of the windows given
+--         2 boundaries           byte part: now is in neither of the windows given, or later than the latest moment
 --         3 other rules          byte part, the whole value: it was written under other rules
 --         4 foreign              byte part: the key holds a value that headgate did not write
 --         5 lapsed               byte part, the whole value: a reservation in it has expired
@@ -110,7 +111,7 @@ for p = 1, parts do
             value, s, held = false, false, ''
         else
             if s[2] > now then -- written by a clock that was ahead
-                value = rewound(value, s, b, w, reserve and #b + 2 or 2, {5, 3, 3, 5, 3, 3, 4},
+                value = rewound(value, s, b, w, reserve and #b + 2 or 2, {5, 3, 3, 5, 3, 3, 5},
                     sub(NUMBERS, 1, 2 * count + 1), now)
                 if not value then
                     return write('<BI7B', 2, now, p - 1)
@@ -236,6 +237,9 @@ for pass = counted and 2 or 1, 2 do
                 end
                 fits = z + w[i] <= w[i + 1]
             else
+                if now > w[i + 4] then
+                    return write('<BI7B', 2, now, p - 1)
+                end
                 -- a: the total in flight; z, c: our count, and when it expires; d: the other holders that have not expired.
                 local last = tail + 21 * s[j]
                 a, z, c, d = 0, 0, 0, ''
@@ -394,7 +398,7 @@ for pass = counted and 2 or 1, 2 do
                     ending = math.max(ending, c)
                 end
                 s[j], text = #d / 21, text .. d
-                i, j = i + 4, j + 1
+                i, j = i + 5, j + 1
             end
         end
         part.state, part.text, part.logs, part.ending = s, text .. part.held, logs, changed and ending
