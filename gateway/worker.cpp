@@ -140,11 +140,15 @@ std::shared_ptr<shared_store> worker::store_of(const request& r, const compiled_
 // Returns the existing connection if the store is unchanged, else a new one.
 std::shared_ptr<shared_store> worker::store_for(const compiled_shared_store& wanted)
 {
+    const shared_store* former = nullptr;
     for (const auto& known : shared_stores_) {
-        if (known->name() == wanted.name && known->config() == *wanted.config)
+        if (known->name() != wanted.name)
+            continue;
+        if (known->config() == *wanted.config)
             return known;
+        former = known.get();
     }
-    return std::make_shared<shared_store>(*this, wanted, health_);
+    return std::make_shared<shared_store>(*this, wanted, health_, former);
 }
 
 void worker::start_thread()

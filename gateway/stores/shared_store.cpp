@@ -75,6 +75,19 @@ std::uint64_t any_holder()
     return ((std::uint64_t{device()} << 32 | device()) & ((std::uint64_t{1} << 52) - 1)) + 1;
 }
 
+// Returns whether both are probably the same database, where keys have the same names: then requests in flight go on
+// under their holder, and corrections that have failed are repeated.
+bool has_the_same_keys(const config::store_config& one, const config::store_config& other)
+{
+    const auto& a = one.url;
+    const auto& b = other.url;
+    const bool share_a_server = std::any_of(a.servers.begin(), a.servers.end(), [&](const auto& server) {
+        return std::find(b.servers.begin(), b.servers.end(), server) != b.servers.end();
+    });
+    return one.hash_keys == other.hash_keys && a.shape == b.shape && a.database == b.database && a.master == b.master &&
+           a.socket == b.socket && (share_a_server || !a.socket.empty());
+}
+
 // Returns the state as text for the log and for /readyz.
 std::string describe(redis::link::state state, std::string_view why, bool is_cluster)
 {
@@ -103,11 +116,13 @@ unsigned severity_of(redis::link::state state, std::string_view why)
 
 } // namespace
 
-shared_store::shared_store(worker& owner, const compiled_shared_store& from, store_health& health)
+shared_store::shared_store(worker& owner, const compiled_shared_store& from, store_health& health,
+                           const shared_store* former)
     : worker_(owner), name_(from.name), config_(*from.config), health_(health),
       store_(make_links(owner, from, [this](redis::link::state state, std::string_view why) { tell(state, why); }),
              redis::holder{any_holder(), held_for},
-             from.config->hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short)
+             from.config->hash_keys ? redis::key_form::always_digest : redis::key_form::plain_when_short, {},
+             former && has_the_same_keys(*from.config, former->config()) ? former->store_.state() : nullptr)
 {
     fails("not connected yet");
     store_.links().begin();

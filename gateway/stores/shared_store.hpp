@@ -19,7 +19,8 @@ struct compiled_shared_store;
 class shared_store : public std::enable_shared_from_this<shared_store>
 {
 public:
-    shared_store(worker& owner, const compiled_shared_store& from, store_health& health);
+    // `former`: the store that this one replaces after a reload; null: none.
+    shared_store(worker& owner, const compiled_shared_store& from, store_health& health, const shared_store* former);
     ~shared_store();
 
     const std::string& name() const { return name_; }

@@ -276,3 +276,35 @@ TEST_CASE("redis cluster: requests that end during a failover are free when the 
     all.read_answers();
     check_free_soon(gateway);
 }
+
+TEST_CASE("redis: requests in flight stay counted over a reload that changes the store, and are free when they end")
+{
+    redis_server server;
+    held_upstream up;
+    const auto with = [&](const std::string& options) {
+        return configuration(server, {.rules = five, .store_options = options, .upstream = up.text(), .workers = 1});
+    };
+    running_gateway gateway(with("timeout: 5s, on_outage: open"));
+    REQUIRE(wait_until_connected(gateway));
+    held_requests all(gateway, up, 5);
+    headgate::testing::client_loop direct(headgate::testing::options_for(server));
+    REQUIRE(direct.run_until([&] { return direct.is_ready(); }));
+    const auto expires = [&] { // when the slots end that are not renewed
+        const auto bytes = direct.ask({"GET", key_in(server)});
+        const auto written_under = redis::fingerprint_in(bytes).value();
+        const redis::detached_rules rules(
+            redis::parse_rules(direct.ask({"GET", redis::rules_key(written_under)})).value());
+        const auto value = redis::decode(rules.packed(), bytes).value();
+        REQUIRE(value.rules[0].holders.size() == 1);
+        CHECK(value.rules[0].holders[0].count == 5);
+        return value.rules[0].holders[0].expires;
+    };
+    const auto before = expires();
+    gateway.reload(with("timeout: 4s, on_outage: open"));
+    // The new connection renews them at once; later every 15 seconds.
+    CHECK(eventually([&] { return expires() > before; }));
+    CHECK(ask_for(gateway, 1, "one").refused == 1);
+    up.release();
+    all.read_answers();
+    check_free_soon(gateway);
+}
