@@ -1,24 +1,17 @@
 #include "gateway/app.hpp"
 
 #include "gateway/load_configuration.hpp"
-#include "gateway/request/listener.hpp"
-#include "gateway/request/listening_socket.hpp"
+#include "gateway/restart_needed.hpp"
 
 #include <spdlog/spdlog.h>
 
 #include <csignal>
 #include <random>
 #include <stdexcept>
-#include <thread>
 
 namespace headgate {
 
 namespace {
-
-unsigned worker_count(const config::gateway_config& config)
-{
-    return config.workers ? static_cast<unsigned>(config.workers) : std::max(1u, std::thread::hardware_concurrency());
-}
 
 // Returns the signals that app::run handles; they are blocked in every other thread.
 sigset_t handled_signals()
@@ -60,58 +53,23 @@ app::app(config::gateway_config config) : process_id_(make_process_id())
     use_log_level(config.log.level);
     const auto count = worker_count(config);
     // Before all else: a gateway that is refused must not write over the files of the one that runs.
-    std::vector<listening_sockets> sockets;
-    for (const auto& each : config.listeners)
-        sockets.push_back(listen_on(each.address, count));
+    auto plan = addresses_.plan(config.listeners, count);
+    addresses_.adopt(plan);
+    show_ports();
     if (config.admin)
-        admin_ = std::make_unique<admin>(*config.admin, admin::sources{[this] { return is_ready(); }, metrics_});
+        admin_ = make_admin(*config.admin, addresses_.actual());
     config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_);
-    load_snapshots();
+    snapshots_.use(config_->source.stores, stores_);
     metrics_.watch(stores_);
     health_.watch(stores_);
     log_.use(config_->source.log.access.path);
-    for (unsigned i = 0; i < count; ++i)
+    for (unsigned i = 0; i < count; ++i) {
         workers_.push_back(std::make_unique<worker>(i, clock_, config_, log_, health_));
-    for (std::size_t i = 0; i < sockets.size(); ++i) {
-        const auto& from = config_->source.listeners[i];
-        const auto caps = std::make_shared<connection_caps>(from.max_connections, from.max_connections_per_address);
-        for (unsigned k = 0; k < count; ++k)
-            workers_[k]->add_listener(
-                std::make_unique<listener>(*workers_[k], from, caps, std::move(sockets[i].sockets[k])));
-        ports_.push_back(sockets[i].address.port);
-        spdlog::info("listening on {}", sockets[i].address.text());
+        workers_.back()->listen(std::move(plan.of_worker[i]));
     }
-    if (admin_)
-        spdlog::info("admin on {}", admin_->address().text());
 }
 
 app::~app() { stop(); }
-
-void app::load_snapshots()
-{
-    for (const auto& [name, from] : config_->source.stores) {
-        const auto store = stores_.find(name);
-        if (!from.snapshot || store == stores_.end())
-            continue;
-        const auto loaded = limiter::load_snapshot(*store->second, from.snapshot->path, clock_.now());
-        if (!loaded.error.empty())
-            spdlog::warn("store {}: snapshot {} ignored: {}; all counters start at zero", name, from.snapshot->path,
-                         loaded.error);
-        else if (loaded.found)
-            spdlog::info("store {}: {} keys from snapshot {}", name, loaded.keys, from.snapshot->path);
-        keepers_.push_back(std::make_unique<limiter::snapshot_keeper>(
-            *store->second, from.snapshot->path, from.snapshot->interval, [this] { return clock_.moment_now(); },
-            [this, name = name](const limiter::snapshot_saved& saved) {
-                if (!saved.error.empty())
-                    spdlog::error("store {}: snapshot failed: {}", name, saved.error);
-                std::lock_guard guard(lock_);
-                if (saved.error.empty())
-                    failing_snapshots_.erase(name);
-                else
-                    failing_snapshots_[name] = saved.error;
-            }));
-    }
-}
 
 void app::start()
 {
@@ -119,6 +77,22 @@ void app::start()
         w->start_thread();
     if (admin_)
         admin_->start();
+    has_started_ = true;
+}
+
+std::unique_ptr<admin> app::make_admin(const config::admin_config& config, std::vector<config::host_port> beside)
+{
+    auto made = std::make_unique<admin>(config, listen_on(config.address, 1, beside),
+                                        admin::sources{[this] { return is_ready(); }, metrics_});
+    spdlog::info("admin on {}", made->address().text());
+    return made;
+}
+
+void app::show_ports()
+{
+    ports_.clear();
+    for (const auto& each : addresses_.all())
+        ports_.push_back(each.actual.port);
 }
 
 readiness app::is_ready() const
@@ -131,8 +105,7 @@ readiness app::is_ready() const
     // Only warnings: limits still hold; a restart would lose the counters.
     for (const auto& store : health_.full(std::chrono::steady_clock::now()))
         state.warnings.push_back("store " + store + ": full: new keys share overflow counters; raise max_keys");
-    std::lock_guard guard(lock_);
-    for (const auto& [store, error] : failing_snapshots_)
+    for (const auto& [store, error] : snapshots_.failing())
         state.warnings.push_back("store " + store + ": snapshot failing: " + error);
     return state;
 }
@@ -150,10 +123,11 @@ void app::stop()
         w->stop();
     for (auto& w : workers_)
         w->join();
-    keepers_.clear(); // each saves a last snapshot
+    snapshots_.stop();
     log_.stop();
     if (admin_)
         admin_->stop();
+    retired_.clear();
 }
 
 // Throws if a running request could get too many decisions: a request that began before the reload is decided by the
@@ -174,25 +148,60 @@ void app::check_room(const config::gateway_config& next) const
     }
 }
 
+// `opened` is a new one, or null: then the one that runs has the wanted address already, or none is wanted.
+void app::change_admin(const std::optional<config::admin_config>& wanted, std::unique_ptr<admin> opened)
+{
+    std::erase_if(retired_, [](const auto& each) { return each->has_ended(); });
+    if (admin_ && wanted && !opened)
+        return admin_->use(*wanted);
+    if (admin_) {
+        // It keeps its token: what it still answers, it answers to those that had it.
+        admin_->retire();
+        retired_.push_back(std::move(admin_));
+    }
+    admin_ = std::move(opened);
+    if (admin_ && has_started_)
+        admin_->start();
+}
+
 void app::reload(config::gateway_config config)
 {
+    const auto& before = config_->source;
     check_room(config);
+    // What can fail comes first.
+    std::vector<config::host_port> beside;
+    if (admin_)
+        beside.push_back(admin_->address());
+    auto plan = addresses_.plan(config.listeners, workers_.size(), beside);
+    for (const auto& each : plan.addresses)
+        beside.push_back(each.actual);
+    for (const auto& each : addresses_.actual())
+        beside.push_back(each);
+    const bool has_admin = admin_ && config.admin &&
+                           (same_address(before.admin->address, config.admin->address) ||
+                            same_address(admin_->address(), config.admin->address));
+    auto opened = config.admin && !has_admin ? make_admin(*config.admin, beside) : nullptr;
+    std::optional<log_file> log;
+    if (config.log.access.path != before.log.access.path)
+        log.emplace(config.log.access.path);
     config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_, config_.get());
+
+    const auto& now = config_->source;
     for (const auto& [_, store] : stores_)
         store->follow_wall(clock_.wall_ahead(), clock_.now()); // new ones
+    snapshots_.use(now.stores, stores_);
     metrics_.watch(stores_);
     health_.watch(stores_);
-    try {
-        log_.use(config_->source.log.access.path);
-    } catch (const std::system_error& error) {
-        spdlog::error("{}; the previous access log stays in use", error.what());
-    }
-    for (auto& w : workers_)
-        w->use(config_);
-    const auto& wanted = config_->source.admin;
-    if (admin_ && wanted)
-        admin_->use(*wanted);
-    use_log_level(config_->source.log.level);
+    if (log)
+        log_.use(*log);
+    addresses_.adopt(plan);
+    show_ports();
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+        workers_[i]->use(config_, std::move(plan.of_worker[i]));
+    change_admin(now.admin, std::move(opened));
+    use_log_level(now.log.level);
+    for (const auto& warning : restart_needed(now, workers_.size(), stores_))
+        spdlog::warn("{}", to_string(warning));
     metrics_.reloads.add();
 }
 

@@ -8,17 +8,17 @@
 #include "gateway/clock.hpp"
 #include "gateway/compiled/config.hpp"
 #include "gateway/log/log_writer.hpp"
+#include "gateway/open_addresses.hpp"
+#include "gateway/stores/snapshots.hpp"
 #include "gateway/stores/store_health.hpp"
 #include "gateway/worker.hpp"
-#include "limiter/memory/snapshot.hpp"
 
 #include <boost/asio/signal_set.hpp>
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +41,8 @@ public:
     void drain();
     void stop();
 
-    // Adopts a checked configuration: limits, routes and answers change at once; no connection is closed.
+    // Adopts a checked configuration as a whole, or throws and changes nothing. Requests in flight end as they began;
+    // idle connections of removed addresses are closed, no others.
     void reload(config::gateway_config config);
     // Opens the access log again by its name, after its file was moved away.
     void reopen_logs() { log_.reopen(); }
@@ -50,12 +51,14 @@ public:
     void follow_wall_clock();
 
 private:
-    void load_snapshots();
     task<> obey_signals(asio::signal_set& signals, const std::string& file);
     task<> wait_until_drained(asio::signal_set& signals);
     task<> watch_wall_clock();
     std::size_t open_sessions() const;
     void check_room(const config::gateway_config& next) const;
+    std::unique_ptr<admin> make_admin(const config::admin_config& config, std::vector<config::host_port> beside);
+    void change_admin(const std::optional<config::admin_config>& wanted, std::unique_ptr<admin> opened);
+    void show_ports();
     void reload_from(const std::string& file);
     readiness is_ready() const;
 
@@ -69,14 +72,15 @@ private:
     store_health health_;
     std::vector<std::unique_ptr<worker>> workers_;
     gateway_metrics metrics_{workers_, log_};
-    mutable std::mutex lock_;                              // of failing_snapshots_
-    std::map<std::string, std::string> failing_snapshots_; // by the store's name: the last error
-    std::vector<std::unique_ptr<limiter::snapshot_keeper>> keepers_;
+    snapshots snapshots_{clock_};
+    open_addresses addresses_;
     std::vector<std::uint16_t> ports_;
     std::atomic<bool> is_draining_{false};
     bool is_cut_short_ = false; // by a second signal
     bool is_drained_ = false;
+    bool has_started_ = false;
     std::unique_ptr<admin> admin_;
+    std::vector<std::unique_ptr<admin>> retired_; // of former addresses, until their last answers are sent
 };
 
 } // namespace headgate

@@ -54,8 +54,6 @@ worker::~worker()
     loop_.run(); // a worker that was never started also has coroutines to end
 }
 
-void worker::add_listener(std::unique_ptr<listener> l) { listeners_.push_back(std::move(l)); }
-
 void worker::enter(session& s)
 {
     sessions_.push_back(s);
@@ -156,8 +154,9 @@ void worker::start_thread()
     thread_ = std::thread([this] {
         block_broken_pipes(); // splice has no flag like MSG_NOSIGNAL
         spawn(loop_.get_executor(), tick());
+        is_running_ = true;
         for (auto& l : listeners_)
-            l->open();
+            l->open(l);
         loop_.run();
         access_.flush();
     });
@@ -241,9 +240,37 @@ void worker::adopt(std::shared_ptr<const compiled_config> next)
     access_.use(config_->source.log.access);
 }
 
-void worker::use(std::shared_ptr<const compiled_config> next)
+void worker::use(std::shared_ptr<const compiled_config> next, std::vector<wanted_listener> listeners)
 {
-    asio::post(loop_.context(), [this, next = std::move(next)]() mutable { adopt(std::move(next)); });
+    asio::post(loop_.context(), [this, next = std::move(next), listeners = std::move(listeners)]() mutable {
+        adopt(std::move(next));
+        listen(std::move(listeners));
+    });
+}
+
+void worker::listen(std::vector<wanted_listener> wanted)
+{
+    if (is_draining_)
+        return;
+    std::vector<boost::local_shared_ptr<listener>> next;
+    for (auto& each : wanted) {
+        if (each.socket.is_open()) {
+            next.push_back(boost::make_local_shared<listener>(*this, std::move(each)));
+            if (is_running_)
+                next.back()->open(next.back());
+            continue;
+        }
+        const auto known =
+            std::find_if(listeners_.begin(), listeners_.end(), [&](const auto& l) { return l->is_at(*each.caps); });
+        (*known)->use(std::move(each.config));
+        next.push_back(*known);
+    }
+    for (auto& before : listeners_) {
+        if (std::find(next.begin(), next.end(), before) == next.end())
+            before->close();
+    }
+    listeners_ = std::move(next);
+    let_go();
 }
 
 void worker::drain()
@@ -252,9 +279,14 @@ void worker::drain()
         is_draining_ = true;
         for (auto& l : listeners_)
             l->close();
-        for (auto& s : sessions_)
-            s.let_go();
+        let_go();
     });
+}
+
+void worker::let_go()
+{
+    for (auto& s : sessions_)
+        s.let_go();
 }
 
 void worker::stop()

@@ -28,6 +28,7 @@
 namespace headgate {
 
 class listener;
+struct wanted_listener;
 class shared_store;
 class store_health;
 class upstream;
@@ -66,7 +67,9 @@ public:
 
     // REQUIRES: called on the worker's thread, or before it runs.
     const std::shared_ptr<const compiled_config>& config() const { return config_; }
-    void add_listener(std::unique_ptr<listener> l);
+    // Opens the listeners that are new, then closes those that are not wanted any more: their idle connections are
+    // closed, those with a request after its answer.
+    void listen(std::vector<wanted_listener> wanted);
     object_pool<http::message>& http1_messages() { return http1_messages_; }
     object_pool<request_memory>& request_memories() { return request_memories_; }
     buffer_pool& buffers() { return buffers_; }
@@ -75,7 +78,6 @@ public:
     void leave(session& s);
     void enter(request& r);
     void leave(request& r);
-    bool is_draining() const { return is_draining_; }
     // Returns the value of a Date field; it is made once per second.
     std::string_view http_date();
     // Writes 32 characters and returns them.
@@ -90,7 +92,7 @@ public:
     // May be called from any thread.
     void start_thread();
     void join();
-    void use(std::shared_ptr<const compiled_config> next);
+    void use(std::shared_ptr<const compiled_config> next, std::vector<wanted_listener> listeners);
     // Stops accepting and closes idle connections; sessions with a request finish it.
     void drain();
     void stop();
@@ -103,6 +105,7 @@ private:
     boost::local_shared_ptr<upstream> connections_to(const compiled_upstream& wanted);
     std::shared_ptr<shared_store> store_for(const compiled_shared_store& wanted);
     void adopt(std::shared_ptr<const compiled_config> next);
+    void let_go();
     void cut_all();
 
     template <class T>
@@ -120,7 +123,7 @@ private:
     buffer_pool buffers_;
     pipe_pool pipes_;
     std::shared_ptr<const compiled_config> config_;
-    std::vector<std::unique_ptr<listener>> listeners_;
+    std::vector<boost::local_shared_ptr<listener>> listeners_;
     std::vector<boost::local_shared_ptr<upstream>> upstreams_; // by the configuration's number; null: an echo
     std::vector<std::shared_ptr<shared_store>> shared_stores_; // by the configuration's number
     store_health& health_;
@@ -130,7 +133,7 @@ private:
     worker_metrics metrics_;
     access_log access_;
     http::address_texts address_texts_;
-    bool is_draining_ = false, is_stopping_ = false;
+    bool is_running_ = false, is_draining_ = false, is_stopping_ = false;
     std::int64_t date_second_ = 0;
     std::array<char, 32> date_{};
     std::array<char, 16> id_prefix_{}; // of this worker, in hex

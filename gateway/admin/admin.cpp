@@ -1,7 +1,6 @@
 #include "gateway/admin/admin.hpp"
 
 #include "gateway/http/errors.hpp"
-#include "gateway/request/listening_socket.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -56,13 +55,12 @@ std::string_view only_field(const messages::request<messages::string_body>& of, 
 
 } // namespace
 
-admin::admin(const config::admin_config& config, sources from)
-    : from_(std::move(from)), config_(config), acceptor_(io_.get_executor()), pause_(io_.get_executor())
+admin::admin(const config::admin_config& config, listening_sockets at, sources from)
+    : from_(std::move(from)), address_(std::move(at.address)), config_(config), acceptor_(io_.get_executor()),
+      pause_(io_.get_executor())
 {
-    auto listening = listen_on(config.address, 1);
-    address_ = listening.address;
     const bool is_v6 = address_.host.find(':') != std::string::npos;
-    acceptor_.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listening.sockets.front().release());
+    acceptor_.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), at.sockets.front().release());
 }
 
 void admin::start()
@@ -70,6 +68,7 @@ void admin::start()
     thread_ = std::thread([this] {
         spawn(io_.get_executor(), accept_clients());
         io_.run();
+        has_ended_ = true;
     });
 }
 
@@ -85,6 +84,19 @@ void admin::stop()
             each.client.close();
     });
     thread_.join();
+}
+
+void admin::retire()
+{
+    asio::post(io_, [this] {
+        error_code ignored;
+        acceptor_.close(ignored);
+        pause_.cancel();
+        for (auto& each : open_) {
+            if (!each.has_request)
+                each.client.close();
+        }
+    });
 }
 
 void admin::use(const config::admin_config& config)
@@ -137,6 +149,7 @@ task<> admin::serve(socket_type socket)
         const auto [failed, read] = co_await messages::async_read(client, buffer, parser, as_result);
         if (failed || !self.is_linked()) // it has made room for another
             break;
+        self.has_request = true;
         open_.splice(open_.end(), open_, open_.iterator_to(self));
         const auto& request = parser.get();
         const std::string_view method(request.method_string().data(), request.method_string().size());
@@ -152,7 +165,7 @@ task<> admin::serve(socket_type socket)
             response.set(messages::field::www_authenticate, "Bearer");
         if (result.status == 405)
             response.set(messages::field::allow, "GET, HEAD");
-        response.keep_alive(request.keep_alive());
+        response.keep_alive(request.keep_alive() && acceptor_.is_open());
         const bool head_only = method == "HEAD";
         response.body() = std::move(result.body);
         response.prepare_payload();
@@ -166,6 +179,7 @@ task<> admin::serve(socket_type socket)
             const auto [error, sent] = co_await messages::async_write(client, serializer, as_result);
             is_sent = !error;
         }
+        self.has_request = false;
         again = is_sent && response.keep_alive();
     }
     client.close();

@@ -4,6 +4,7 @@
 
 #include "config/model.hpp"
 #include "gateway/admin/access.hpp"
+#include "gateway/request/listening_socket.hpp"
 #include "limiter/io/asio.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -13,6 +14,7 @@
 #include <boost/intrusive/list.hpp>
 #include <prometheus/collectable.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -45,8 +47,8 @@ public:
         std::function<readiness()> ready;
         const prometheus::Collectable& metrics;
     };
-    // Binds. Throws std::system_error when the address cannot be bound.
-    admin(const config::admin_config& config, sources from);
+    // `at` is one socket.
+    admin(const config::admin_config& config, listening_sockets at, sources from);
     ~admin() { stop(); }
     admin(const admin&) = delete;
     admin& operator=(const admin&) = delete;
@@ -54,6 +56,9 @@ public:
     const config::host_port& address() const { return address_; } // with the actual port
     void start();
     void stop();
+    // Stops accepting and closes connections without a request; what is being answered is finished.
+    void retire();
+    bool has_ended() const { return has_ended_; } // a retired one, some time later
     // Changes who may read it. The address stays.
     void use(const config::admin_config& config);
 
@@ -73,6 +78,7 @@ private:
     {
         explicit connection(socket_type s) : client(std::move(s)) {}
         stream client;
+        bool has_request = false;
     };
 
     sources from_;
@@ -85,6 +91,7 @@ private:
     // First the one that has been without a request for the longest.
     boost::intrusive::list<connection, boost::intrusive::constant_time_size<false>> open_;
     std::thread thread_;
+    std::atomic<bool> has_ended_{false};
 };
 
 } // namespace headgate

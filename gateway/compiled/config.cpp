@@ -75,8 +75,13 @@ void compile_chains(compiled_config& compiled, store_map& stores, limiter::time_
     for (const auto& name : shared_store_names(file))
         compiled.shared_stores.push_back({name, &file.stores.at(name), make_tls(file.stores.at(name))});
     compiled.plans = compile_plans(file);
-    for (const auto& [name, _] : file.chains)
-        compiled.chains.emplace(name, compile_chain(name, file, compiled.plans, stores, now));
+    // First the chains whose limits Redis may be unable to count: those in memory change their store at once.
+    for (const auto type : {config::store_type::redis, config::store_type::memory}) {
+        for (const auto& [name, chain] : file.chains) {
+            if (file.stores.at(chain.store).type == type)
+                compiled.chains.emplace(name, compile_chain(name, file, compiled.plans, stores, now));
+        }
+    }
 }
 
 void compile_forwarding(compiled_config& compiled, std::string_view process_id)
@@ -112,23 +117,32 @@ compiled_route compile_route(const config::route_config& from, compiled_config& 
     return route;
 }
 
-// Compiles the routes. A route with several paths becomes several consecutive patterns, so the order of the file still
-// decides.
-void compile_routes(compiled_config& compiled)
+// A route with several paths becomes several consecutive patterns, so the order of the file still decides.
+std::vector<std::string> paths_of(const config::route_config& route)
 {
-    compiled.answers.emplace_back(compiled.source.answers);
+    return route.match.paths.empty() ? std::vector<std::string>{""} : route.match.paths;
+}
+
+void compile_patterns(compiled_config& compiled)
+{
     std::vector<http::route_pattern> patterns;
     for (const auto& from : compiled.source.routes) {
-        const auto route = compile_route(from, compiled);
-        const auto paths = from.match.paths.empty() ? std::vector<std::string>{""} : from.match.paths;
-        for (const auto& path : paths) {
+        for (const auto& path : paths_of(from)) {
             patterns.push_back(make_pattern(from.match, path));
             if (const auto problem = http::find_problem(patterns.back()); !problem.empty())
                 throw std::runtime_error("routes: " + from.name + ": " + problem);
-            compiled.routes.push_back(route);
         }
     }
     compiled.router = http::router(patterns);
+}
+
+void compile_routes(compiled_config& compiled)
+{
+    compiled.answers.emplace_back(compiled.source.answers);
+    for (const auto& from : compiled.source.routes) {
+        const auto route = compile_route(from, compiled);
+        compiled.routes.insert(compiled.routes.end(), paths_of(from).size(), route);
+    }
 }
 
 } // namespace
@@ -149,6 +163,7 @@ std::shared_ptr<const compiled_config> compile_config(config::gateway_config con
     compiled->source = std::move(config);
     load_credentials_of(*compiled, running);
     check_variants(compiled->source);
+    compile_patterns(*compiled);
     compile_chains(*compiled, stores, now);
     compile_forwarding(*compiled, process_id);
     compile_routes(*compiled);

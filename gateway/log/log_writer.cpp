@@ -35,22 +35,31 @@ int open_file(const std::string& path)
 
 } // namespace
 
-void log_writer::use(const std::string& path)
+log_file::log_file(std::string path) : path_(std::move(path))
+{
+    if (path_ == "off")
+        return;
+    descriptor_ = open_file(path_);
+    if (descriptor_ < 0)
+        throw std::system_error(errno, std::generic_category(), "cannot open the access log " + path_);
+}
+
+log_file::~log_file()
+{
+    if (descriptor_ >= 0)
+        ::close(descriptor_);
+}
+
+void log_writer::use(log_file& file)
 {
     std::lock_guard guard(lock_);
-    if (path == path_)
+    if (file.path() == path_)
         return;
-    int file = -1;
-    if (path != "off") {
-        file = open_file(path);
-        if (file < 0)
-            throw std::system_error(errno, std::generic_category(), "cannot open the access log " + path);
-    }
     if (has_next_file_ && next_file_ >= 0)
         ::close(next_file_);
-    next_file_ = file;
+    next_file_ = file.release();
     has_next_file_ = true;
-    path_ = path;
+    path_ = file.path();
     if (!thread_.joinable()) {
         spare_.reserve(most_pending);
         thread_ = std::thread([this] { run(); });

@@ -14,9 +14,28 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace headgate {
+
+// An access log that is ready to be written to: a reload opens it before it changes anything.
+class log_file
+{
+public:
+    // A file, "-" (standard output) or "off". Throws std::system_error when the file cannot be opened.
+    explicit log_file(std::string path);
+    log_file(const log_file&) = delete;
+    log_file& operator=(const log_file&) = delete;
+    ~log_file();
+
+    const std::string& path() const { return path_; }
+    int release() { return std::exchange(descriptor_, -1); }
+
+private:
+    std::string path_;
+    int descriptor_ = -1; // stays -1 for "off"
+};
 
 class log_writer
 {
@@ -30,9 +49,13 @@ public:
     log_writer(const log_writer&) = delete;
     log_writer& operator=(const log_writer&) = delete;
 
-    // Writes to a file, "-" (standard output) or "off" from now on. When the file cannot be opened, throws
-    // std::system_error and keeps the previous one.
-    void use(const std::string& path);
+    // Writes to this file from now on.
+    void use(log_file& file);
+    void use(const std::string& path)
+    {
+        log_file file(path);
+        use(file);
+    }
     // Opens the file by its name again, for log rotation.
     void reopen();
     // Writes the pending lines, for at most one second, and ends the thread.

@@ -4,17 +4,22 @@
 
 namespace headgate {
 
+void connection_caps::use(std::uint64_t in_all, std::uint64_t an_address)
+{
+    most_.store(in_all, std::memory_order_relaxed);
+    most_an_address_.store(an_address, std::memory_order_relaxed);
+}
+
 bool connection_caps::enter(const http::ip_address& from)
 {
-    if (open_.fetch_add(1, std::memory_order_relaxed) >= most_) {
+    if (open_.fetch_add(1, std::memory_order_relaxed) >= most_.load(std::memory_order_relaxed)) {
         open_.fetch_sub(1, std::memory_order_relaxed);
         return false;
     }
-    if (most_an_address_ == 0)
-        return true;
+    const auto most = most_an_address_.load(std::memory_order_relaxed);
     std::lock_guard guard(lock_);
     auto& count = by_address_[http::aggregate(from)];
-    if (count >= most_an_address_) {
+    if (most != 0 && count >= most) {
         open_.fetch_sub(1, std::memory_order_relaxed);
         return false;
     }
@@ -25,8 +30,6 @@ bool connection_caps::enter(const http::ip_address& from)
 void connection_caps::leave(const http::ip_address& from)
 {
     open_.fetch_sub(1, std::memory_order_relaxed);
-    if (most_an_address_ == 0)
-        return;
     std::lock_guard guard(lock_);
     const auto found = by_address_.find(http::aggregate(from));
     if (found != by_address_.end() && --found->second == 0)

@@ -17,8 +17,9 @@ constexpr std::uint64_t most_dropped =
 } // namespace
 
 template <class Stream>
-http1_session<Stream>::http1_session(worker& owner, listener& from, Stream stream, const http::ip_address& peer)
-    : worker_(owner), listener_(from), stream_(owner.loop(), std::move(stream))
+http1_session<Stream>::http1_session(worker& owner, boost::local_shared_ptr<listener> from, Stream stream,
+                                     const http::ip_address& peer)
+    : worker_(owner), listener_(std::move(from)), stream_(owner.loop(), std::move(stream))
 {
     connection_.peer = peer;
     worker_.enter(*this);
@@ -28,7 +29,7 @@ template <class Stream>
 http1_session<Stream>::~http1_session()
 {
     worker_.leave(*this);
-    listener_.caps().leave(connection_.peer);
+    listener_->caps().leave(connection_.peer);
     fall_idle();
 }
 
@@ -39,10 +40,10 @@ task<> http1_session<Stream>::serve([[maybe_unused]] std::unique_ptr<http1_sessi
     for (;;) {
         if (!message_ || message_->in.empty()) {
             fall_idle();
-            if (is_leaving_ || worker_.is_draining())
+            if (listener_->is_closed())
                 break;
             is_idle_ = true;
-            stream_.reading().arm(listener_.idle_timeout());
+            stream_.reading().arm(listener_->settings()->idle_timeout);
             const auto [error, bytes] = co_await stream_.read_when_idle(first_);
             stream_.reading().disarm();
             is_idle_ = false;
@@ -59,7 +60,7 @@ task<> http1_session<Stream>::serve([[maybe_unused]] std::unique_ptr<http1_sessi
 
         const auto& m = *message_;
         const bool is_next = m.is_answered && m.stays_open && m.is_read();
-        if (!is_next || is_leaving_ || worker_.is_draining()) {
+        if (!is_next || listener_->is_closed()) {
             if (stream_.is_open() && (!m.is_read() || m.has_unread() || stream_.has_unread()))
                 co_await linger();
             break;
@@ -78,7 +79,8 @@ task<> http1_session<Stream>::serve([[maybe_unused]] std::unique_ptr<http1_sessi
 template <class Stream>
 void http1_session<Stream>::begin_message(std::string_view first)
 {
-    const auto& limits = listener_.config().limits;
+    settings_ = listener_->settings();
+    const auto& limits = settings_->config.limits;
     message_ = worker_.http1_messages().take();
     message_->start(first, {limits.request_line.bytes, limits.head.bytes, limits.fields});
     auto& in = message_->in;
@@ -102,7 +104,7 @@ void http1_session<Stream>::fall_idle()
 template <class Stream>
 bool http1_session<Stream>::parse_head()
 {
-    if (!message_->parse_head(listener_.config().limits.body.bytes))
+    if (!message_->parse_head(settings_->config.limits.body.bytes))
         return false;
     stream_.reading().disarm();
     transferred_.in = message_->head_size();
@@ -115,7 +117,7 @@ bool http1_session<Stream>::parse_head()
 template <class Stream>
 task<bool> http1_session<Stream>::read_rest_of_head()
 {
-    stream_.reading().arm(listener_.head_timeout());
+    stream_.reading().arm(settings_->head_timeout);
     for (bool is_complete = false; !is_complete;) {
         const auto got = co_await read_into_message();
         if (!got.error)
@@ -152,7 +154,7 @@ template <class Stream>
 body_piece http1_session<Stream>::take_body()
 {
     const auto before = message_->body_bytes();
-    const auto piece = message_->take_body(listener_.config().limits.body.bytes);
+    const auto piece = message_->take_body(settings_->config.limits.body.bytes);
     transferred_.in += message_->body_bytes() - before;
     return piece;
 }
@@ -167,12 +169,12 @@ task<body_piece> http1_session<Stream>::read_body()
             co_return piece;
         m.rewind_window();
         const auto began = std::chrono::steady_clock::now();
-        stream_.reading().arm(listener_.body_timeout());
+        stream_.reading().arm(settings_->body_timeout);
         const auto got = co_await read_body_bytes();
         stream_.reading().disarm();
         // Each piece must come in time, and all of them together.
         m.body_wait += std::chrono::steady_clock::now() - began;
-        const auto& allowed = listener_.config().timeouts;
+        const auto& allowed = settings_->config.timeouts;
         if (stream_.reading().expired())
             piece.error = http_error::body_timeout;
         else if (got.error)
@@ -209,7 +211,7 @@ task<bool> http1_session<Stream>::send_continue()
     constexpr std::string_view line = "HTTP/1.1 100 Continue\r\n\r\n";
     message_->has_continued = true;
     transferred_.heads_out += line.size();
-    const io_result sent = co_await stream_.send(line, {}, false, listener_.write_timeout());
+    const io_result sent = co_await stream_.send(line, {}, false, settings_->write_timeout);
     co_return count_sent(line.size(), sent.bytes);
 }
 
@@ -261,7 +263,7 @@ task<bool> http1_session<Stream>::send_interim(const http::answer_head& head)
     out.clear();
     http::append_http1_head(out, head, {}, {});
     transferred_.heads_out += out.size();
-    const io_result sent = co_await stream_.send(out.view(), {}, false, listener_.write_timeout());
+    const io_result sent = co_await stream_.send(out.view(), {}, false, settings_->write_timeout);
     co_return count_sent(out.size(), sent.bytes);
 }
 
@@ -270,12 +272,12 @@ task<bool> http1_session<Stream>::send_head(const http::answer_head& head, body_
 {
     auto& m = *message_;
     const bool can_go_on = !head.drops_request_body || m.may_drop_body(most_dropped);
-    m.begin_answer(head, can_go_on && !worker_.is_draining());
+    m.begin_answer(head, can_go_on && !listener_->is_closed());
     transferred_.heads_out += m.out.size();
     auto plain = m.append_body(first, end);
     http::join_small(m.out, plain);
     const bool is_last = end && !m.stays_open;
-    const io_result sent = co_await stream_.send(m.out.view(), plain, is_last, listener_.write_timeout());
+    const io_result sent = co_await stream_.send(m.out.view(), plain, is_last, settings_->write_timeout);
     const bool is_sent = count_sent(m.out.size() + plain.size(), sent.bytes);
     m.is_answered = is_sent && end;
     // The answer does not wait for the body that it refuses (L5); the next request does.
@@ -291,7 +293,7 @@ task<bool> http1_session<Stream>::send_body(body_pieces pieces, bool end)
     m.out.clear();
     const auto plain = m.append_body(pieces, end);
     const bool is_last = end && !m.stays_open;
-    const io_result sent = co_await stream_.send(m.out.view(), plain, is_last, listener_.write_timeout());
+    const io_result sent = co_await stream_.send(m.out.view(), plain, is_last, settings_->write_timeout);
     const bool is_sent = count_sent(m.out.size() + plain.size(), sent.bytes);
     m.is_answered = is_sent && end;
     co_return is_sent;
@@ -309,7 +311,7 @@ template <class Stream>
 task<bool> http1_session<Stream>::send_pipe(kernel_pipe& from, bool end)
 {
     const auto size = from.held();
-    const auto left = co_await stream_.send(from, listener_.write_timeout());
+    const auto left = co_await stream_.send(from, settings_->write_timeout);
     message_->is_answered = end && left == 0;
     co_return count_sent(size, size - left);
 }
@@ -338,15 +340,13 @@ void http1_session<Stream>::on_deadline()
 template <class Stream>
 void http1_session<Stream>::let_go()
 {
-    is_leaving_ = true;
-    if (is_idle_)
+    if (is_idle_ && listener_->is_closed())
         stream_.cancel();
 }
 
 template <class Stream>
 void http1_session<Stream>::cut()
 {
-    is_leaving_ = true;
     stream_.close();
 }
 
@@ -356,7 +356,7 @@ template <class Stream>
 task<> http1_session<Stream>::linger()
 {
     stream_.finish_sending();
-    stream_.reading().arm(listener_.linger_timeout());
+    stream_.reading().arm(settings_->linger_timeout);
     std::uint64_t dropped = 0;
     while (dropped < 4 * most_dropped && !stream_.reading().expired()) {
         message_->in.clear();

@@ -22,7 +22,7 @@ template <class Stream>
 class http1_session final : public session, public client, private deadline
 {
 public:
-    http1_session(worker& owner, listener& from, Stream stream, const http::ip_address& peer);
+    http1_session(worker& owner, boost::local_shared_ptr<listener> from, Stream stream, const http::ip_address& peer);
     ~http1_session();
 
     // Serves the connection until it ends. The coroutine owns the session.
@@ -67,12 +67,12 @@ private:
     void on_deadline() override; // of watch()
 
     worker& worker_;
-    listener& listener_;
+    const boost::local_shared_ptr<listener> listener_;
+    shared_settings settings_; // of the request
     client_stream<Stream> stream_;
     cancellable* watched_ = nullptr;
     std::unique_ptr<http::message> message_; // null: the client is idle, and holds next to nothing
     bool is_idle_ = false;
-    bool is_leaving_ = false;
     std::array<char, first_read> first_;
 };
 

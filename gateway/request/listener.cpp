@@ -5,6 +5,7 @@
 #include "gateway/worker.hpp"
 
 #include <boost/asio/bind_executor.hpp>
+#include <boost/smart_ptr/make_local_shared.hpp>
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -37,24 +38,24 @@ void close_on_exec(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 
 } // namespace
 
-listener::listener(worker& owner, const config::listener_config& config, std::shared_ptr<connection_caps> caps,
-                   listening_socket socket)
-    : worker_(owner), config_(config), caps_(std::move(caps)),
-      acceptor_(owner.loop().context(), is_v6(config.address) ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
-                socket.release()),
+listener_settings::listener_settings(deadlines& lists, config::listener_config from)
+    : config(std::move(from)), head_timeout(lists.list_for(config.timeouts.head)),
+      body_timeout(lists.list_for(config.timeouts.body)), idle_timeout(lists.list_for(config.timeouts.idle)),
+      write_timeout(lists.list_for(config.timeouts.write)), linger_timeout(lists.list_for(std::chrono::seconds{2}))
+{}
+
+listener::listener(worker& owner, wanted_listener from)
+    : worker_(owner), caps_(std::move(from.caps)),
+      acceptor_(owner.loop().context(), is_v6(from.config.address) ? asio::ip::tcp::v6() : asio::ip::tcp::v4(),
+                from.socket.release()),
       pause_(owner.loop().context())
 {
+    use(std::move(from.config));
     acceptor_.set_option(asio::ip::tcp::no_delay(true)); // clients inherit it
     // A client is handed over with its first bytes, or after a second of silence: no wait between accepting and
     // reading.
     const int seconds = 1;
     ::setsockopt(acceptor_.native_handle(), IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
-    auto& lists = owner.timeouts();
-    head_timeout_ = &lists.list_for(config.timeouts.head);
-    body_timeout_ = &lists.list_for(config.timeouts.body);
-    idle_timeout_ = &lists.list_for(config.timeouts.idle);
-    write_timeout_ = &lists.list_for(config.timeouts.write);
-    linger_timeout_ = &lists.list_for(std::chrono::seconds{2});
     reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -64,7 +65,10 @@ listener::~listener()
         ::close(reserve_);
 }
 
-void listener::open() { spawn(worker_.loop().get_executor(), accept_clients()); }
+void listener::use(config::listener_config config)
+{
+    settings_ = boost::make_local_shared<const listener_settings>(worker_.timeouts(), std::move(config));
+}
 
 void listener::close()
 {
@@ -75,7 +79,7 @@ void listener::close()
 
 // New clients wait behind those that are here already, in the same FIFO: in a flood answers come first, and one client
 // is begun at a time.
-task<> listener::accept_clients()
+task<> listener::accept_clients(boost::local_shared_ptr<listener> self)
 {
     while (acceptor_.is_open()) {
         asio::ip::tcp::endpoint peer;
@@ -83,7 +87,7 @@ task<> listener::accept_clients()
         const auto [error] =
             co_await acceptor_.async_accept(client, peer, asio::bind_executor(worker_.loop().clients(), as_result));
         if (!error && acceptor_.is_open())
-            admit(stream_socket(std::move(client)), peer);
+            admit(self, stream_socket(std::move(client)), peer);
         if (!is_out_of_descriptors(error))
             continue;
         shed_one();
@@ -92,7 +96,7 @@ task<> listener::accept_clients()
     }
 }
 
-void listener::admit(stream_socket client, const asio::ip::tcp::endpoint& peer)
+void listener::admit(boost::local_shared_ptr<listener> self, stream_socket client, const asio::ip::tcp::endpoint& peer)
 {
     worker_.counters().accepted.add();
     const auto address = to_address(peer.address());
@@ -101,7 +105,7 @@ void listener::admit(stream_socket client, const asio::ip::tcp::endpoint& peer)
         return;
     }
     close_on_exec(client.native_handle());
-    auto made = std::make_unique<http1_session<stream_socket>>(worker_, *this, std::move(client), address);
+    auto made = std::make_unique<http1_session<stream_socket>>(worker_, std::move(self), std::move(client), address);
     auto& session = *made;
     spawn(worker_.loop().get_executor(), session.serve(std::move(made)));
 }
@@ -118,7 +122,7 @@ void listener::shed_one()
     reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     error_code ignored;
     const auto at = acceptor_.local_endpoint(ignored); // the configuration may say port 0
-    warn_rarely(config::host_port{config_.address.host, at.port()}.text() +
+    warn_rarely(config::host_port{settings_->config.address.host, at.port()}.text() +
                 ": out of file descriptors; new clients wait");
 }
 

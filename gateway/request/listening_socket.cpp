@@ -72,6 +72,19 @@ acceptor listen_beside(acceptor& first, asio::io_context& in)
     return made;
 }
 
+// Returns what to do about an address that cannot be bound.
+std::string advice(const error_code& error, const config::host_port& address, std::span<const config::host_port> ours)
+{
+    if (error != asio::error::address_in_use)
+        return {};
+    for (const auto& own : ours) {
+        if (own.port == address.port)
+            return ": this gateway itself listens on " + own.text() +
+                   ", and opens new addresses before it closes old ones; choose another port, or restart";
+    }
+    return ": another process listens there; stop it, or choose another port";
+}
+
 } // namespace
 
 listening_socket::~listening_socket()
@@ -80,7 +93,8 @@ listening_socket::~listening_socket()
         ::close(descriptor_);
 }
 
-listening_sockets listen_on(const config::host_port& address, std::size_t count)
+listening_sockets listen_on(const config::host_port& address, std::size_t count,
+                            std::span<const config::host_port> ours)
 {
     listening_sockets made{address, {}};
     asio::io_context context;
@@ -92,11 +106,8 @@ listening_sockets listen_on(const config::host_port& address, std::size_t count)
             made.sockets.emplace_back(listen_beside(first, context).release());
         made.sockets.emplace_back(first.release());
     } catch (const boost::system::system_error& error) {
-        const bool is_taken = error.code() == asio::error::address_in_use;
-        throw std::system_error(
-            std::error_code(error.code()),
-            "cannot listen on " + address.text() +
-                (is_taken ? ": another process listens there; stop it, or choose another port" : ""));
+        throw std::system_error(std::error_code(error.code()),
+                                "cannot listen on " + address.text() + advice(error.code(), address, ours));
     }
     return made;
 }

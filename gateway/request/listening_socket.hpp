@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,15 +16,21 @@ namespace headgate {
 class listening_socket
 {
 public:
+    listening_socket() = default;
     explicit listening_socket(int descriptor) : descriptor_(descriptor) {}
     listening_socket(listening_socket&& other) noexcept : descriptor_(other.release()) {}
-    listening_socket& operator=(listening_socket&&) = delete;
+    listening_socket& operator=(listening_socket&& other) noexcept
+    {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
     ~listening_socket();
 
+    bool is_open() const { return descriptor_ >= 0; }
     int release() { return std::exchange(descriptor_, -1); }
 
 private:
-    int descriptor_;
+    int descriptor_ = -1;
 };
 
 struct listening_sockets
@@ -32,7 +39,9 @@ struct listening_sockets
     std::vector<listening_socket> sockets;
 };
 
-// Listens with `count` sockets. Throws std::system_error, with the address and what to do in its text.
-listening_sockets listen_on(const config::host_port& address, std::size_t count);
+// Listens with `count` sockets. Throws std::system_error, with the address and what to do in its text. `ours` are the
+// addresses at which this process listens already.
+listening_sockets listen_on(const config::host_port& address, std::size_t count,
+                            std::span<const config::host_port> ours = {});
 
 } // namespace headgate

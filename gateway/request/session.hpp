@@ -8,9 +8,10 @@ namespace headgate {
 class session : public boost::intrusive::list_base_hook<>
 {
 public:
-    // The worker drains: an idle connection is closed now, a busy one after its answer.
+    // A connection whose listener has closed, because the worker drains or the address was removed, ends when it is
+    // idle and after its answer: closes it now if it is idle.
     virtual void let_go() = 0;
-    // The worker stops: the connection is closed at once, whatever it waits for.
+    // The worker stops and has closed its listeners: the connection is closed at once, whatever it waits for.
     virtual void cut() = 0;
 
 protected:

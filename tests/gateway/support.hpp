@@ -172,7 +172,7 @@ public:
                                    const std::string& listener_options = "", const std::string& upstream_options = "");
 
     std::uint16_t port() const { return app_.ports().front(); }
-    const std::vector<std::uint16_t>& ports() const { return app_.ports(); }
+    std::vector<std::uint16_t> ports() const { return app_.ports(); }
     raw_connection connect() const { return raw_connection::to(port()); }
     headgate::app& app() { return app_; }
     // Workers adopt it a moment later.
