@@ -83,7 +83,9 @@ void check_listeners(checker& c);
 void check_stores(checker& c);
 void check_identity(checker& c);
 void check_chains(checker& c);
+void check_guards(checker& c);
 void check_routes(checker& c);
+void warn_of_invented_identities(checker& c);
 void warn_of_shadowed_routes(checker& c);
 // Warns of sources that no request can have, and of plans that change nothing.
 void warn_of_unused_identity(checker& c);

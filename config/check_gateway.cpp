@@ -117,12 +117,14 @@ void check_all(checker& c)
     check_stores(c);
     check_identity(c);
     check_chains(c);
+    check_guards(c);
     check_routes(c);
     warn_of_shadowed_routes(c);
     // A misspelt reference also leaves its target unused; one message is enough.
     if (has_errors(c.problems))
         return;
     warn_of_unused_identity(c);
+    warn_of_invented_identities(c);
     c.warn_unused(c.config.chains, "chains", c.used_chains);
     c.warn_unused(c.config.keys, "keys", c.used_keys);
     c.warn_unused(c.config.stores, "stores", c.used_stores);

@@ -1,5 +1,6 @@
 // Checks of upstreams, routes and answers.
 #include "config/check.hpp"
+#include "config/guard.hpp"
 #include "config/model.hpp"
 #include "config/values.hpp"
 
@@ -121,6 +122,15 @@ void check_size(checker& c, const route_config& route, const std::string& path)
                                " rules in total; remove some");
         rules += more;
     }
+    const auto guards = guarded_keys(route, c.config).size();
+    const bool fits = rules <= max_rules_per_route && route.chains.size() <= max_chains_per_route; // else reported
+    if (guards > 0 && fits &&
+        (route.chains.size() + guards > max_chains_per_route || rules + guards > max_rules_per_route))
+        c.error(path + ".chains",
+                "each key with `new_identities` that the chains use counts as a chain, and a route has "
+                "at most " +
+                    std::to_string(max_chains_per_route) + " chains and " + std::to_string(max_rules_per_route) +
+                    " rules; merge some of them");
 }
 
 void check_route(checker& c, route_config& route, const std::string& path)

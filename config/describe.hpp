@@ -42,6 +42,7 @@ void describe(visitor& v, jwt_claim_source& x);
 void describe(visitor& v, client_ip_source& x);
 void describe(visitor& v, api_key_source& x);
 void describe(visitor& v, key_source& x);
+void describe(visitor& v, new_identities_config& x);
 void describe(visitor& v, key_config& x);
 void describe(visitor& v, plans_config& x);
 void describe(visitor& v, cost_config& x);
@@ -110,6 +111,18 @@ struct struct_traits<key_source>
     static json default_value(const key_source&) { return nullptr; }
     static std::string short_type_name() { return "route, host, method, client_ip or another key's name"; }
     static void verify(load_context& l, const node& n, const std::string& path, const key_source& x);
+};
+
+// new_identities: 100/hour
+template <>
+struct struct_traits<new_identities_config>
+{
+    static void prepare(load_context&, new_identities_config&) {}
+    static bool load_short(load_context& l, const node& n, const std::string& path, new_identities_config& x);
+    static json short_schema();
+    static json default_value(const new_identities_config&) { return nullptr; }
+    static std::string short_type_name() { return "a limit"; }
+    static void verify(load_context&, const node&, const std::string&, const new_identities_config&) {}
 };
 
 // user: [ { header: X-API-Key }, client_ip ]

@@ -52,6 +52,28 @@ void describe(visitor& v, key_config& x)
            .required = true,
            .example = "[ { header: X-API-Key }, client_ip ]"});
     v.key("missing", x.missing, {.doc = "When no source is present: one shared counter, 401, or the rule is skipped."});
+    v.key(
+        "new_identities", x.new_identities,
+        {.doc =
+             "A guard against invented identities: how many that this gateway has not seen within the limit's period a "
+             "client's address may bring. Absent: any number.",
+         .example = "100/hour"});
+}
+
+void describe(visitor& v, new_identities_config& x)
+{
+    v.key("limit", x.limit,
+          {.doc = "How many new identities per period; an identity is new when it was not seen within this period.",
+           .required = true,
+           .example = "100/hour"});
+    v.key("ipv4_prefix", x.ipv4_prefix,
+          {.doc = "IPv4 addresses that share this many bits are charged together.", .min = 8, .max = 32});
+    v.key("ipv6_prefix", x.ipv6_prefix,
+          {.doc = "IPv6 addresses that share this many bits are charged together.", .min = 16, .max = 128});
+    v.key("max_identities", x.max_identities,
+          {.doc = "How many identities are remembered, in about 24 bytes each, and how many addresses are counted.",
+           .min = 1'000,
+           .max = 100'000'000});
 }
 
 void describe(visitor& v, key_source& x)
@@ -261,6 +283,17 @@ void struct_traits<key_source>::verify(load_context& l, const node& n, const std
     if (n.entries.empty())
         l.error(n, path, "this source is empty; write e.g. `{ header: X-API-Key }` or `client_ip`");
 }
+
+bool struct_traits<new_identities_config>::load_short(load_context& l, const node& n, const std::string& path,
+                                                      new_identities_config& x)
+{
+    if (!n.is(node_kind::scalar))
+        return false;
+    type_of<limit_value>().load(l, n, path, {}, &x.limit);
+    return true;
+}
+
+json struct_traits<new_identities_config>::short_schema() { return type_of<limit_value>().schema({}); }
 
 bool struct_traits<key_config>::load_short(load_context& l, const node& n, const std::string& path, key_config& x)
 {

@@ -210,10 +210,22 @@ struct key_source
     std::optional<certificate_part> client_certificate;
 };
 
+// A guard against invented identities: a new one charges the client's address.
+struct new_identities_config
+{
+    limit_value limit;
+    std::uint64_t ipv4_prefix = 32; // addresses that share this many bits are charged together
+    std::uint64_t ipv6_prefix = 64;
+    std::uint64_t max_identities = 1'000'000; // that are remembered, and addresses that are counted
+
+    limiter::rule rule; // built from the above
+};
+
 struct key_config
 {
     std::vector<key_source> sources; // the first one that is present is used
     missing_key missing = missing_key::anonymous;
+    std::optional<new_identities_config> new_identities;
 };
 
 struct plans_config

@@ -1,5 +1,6 @@
 #include "config/summary.hpp"
 
+#include "config/guard.hpp"
 #include "config/identity.hpp"
 
 #include <algorithm>
@@ -225,6 +226,13 @@ std::string summarise(const gateway_config& config, const std::map<std::string, 
     }
     if (config.plans)
         out += plans_text(config);
+    std::string guards;
+    for (const auto& [name, key] : config.keys) {
+        if (key.new_identities)
+            guards += "  " + name + ": " + in_words(name, *key.new_identities) + "\n";
+    }
+    if (!guards.empty())
+        out += "new identities\n" + guards;
     out += "upstreams\n";
     for (const auto& [name, upstream] : config.upstreams)
         out += "  " + name + ": " + upstream_text(upstream) + "\n";

@@ -58,9 +58,9 @@ app::app(config::gateway_config config) : process_id_(make_process_id())
     show_ports();
     if (config.admin)
         admin_ = make_admin(*config.admin, addresses_.actual());
-    config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_);
+    config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_, nullptr, &guards_);
     snapshots_.use(config_->source.stores, stores_);
-    metrics_.watch(stores_);
+    metrics_.watch(stores_, guards_);
     health_.watch(stores_);
     log_.use(config_->source.log.access.path);
     for (unsigned i = 0; i < count; ++i) {
@@ -137,6 +137,10 @@ void app::check_room(const config::gateway_config& next) const
     for (const auto& route : config_->routes) {
         std::size_t rules = 0;
         for (const auto* chain : route.chains) {
+            if (chain->guard) {
+                ++rules;
+                continue;
+            }
             const auto then = next.chains.find(chain->name);
             rules += then == next.chains.end() ? 0 : then->second.rules.size();
         }
@@ -184,13 +188,13 @@ void app::reload(config::gateway_config config)
     std::optional<log_file> log;
     if (config.log.access.path != before.log.access.path)
         log.emplace(config.log.access.path);
-    config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_, config_.get());
+    config_ = compile_config(std::move(config), stores_, clock_.now(), process_id_, config_.get(), &guards_);
 
     const auto& now = config_->source;
     for (const auto& [_, store] : stores_)
         store->follow_wall(clock_.wall_ahead(), clock_.now()); // new ones
     snapshots_.use(now.stores, stores_);
-    metrics_.watch(stores_);
+    metrics_.watch(stores_, guards_);
     health_.watch(stores_);
     if (log)
         log_.use(*log);
@@ -200,7 +204,7 @@ void app::reload(config::gateway_config config)
         workers_[i]->use(config_, std::move(plan.of_worker[i]));
     change_admin(now.admin, std::move(opened));
     use_log_level(now.log.level);
-    for (const auto& warning : restart_needed(now, workers_.size(), stores_))
+    for (const auto& warning : restart_needed(now, workers_.size(), stores_, guards_))
         spdlog::warn("{}", to_string(warning));
     metrics_.reloads.add();
 }

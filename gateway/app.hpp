@@ -67,6 +67,7 @@ private:
     gateway_clock clock_;
     const std::string process_id_; // random, in hex
     store_map stores_;
+    guard_map guards_;
     std::shared_ptr<const compiled_config> config_;
     log_writer log_;
     store_health health_;

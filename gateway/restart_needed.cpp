@@ -11,7 +11,7 @@ std::size_t worker_count(const config::gateway_config& config)
 }
 
 std::vector<config::problem> restart_needed(const config::gateway_config& next, std::size_t workers,
-                                            const store_map& stores)
+                                            const store_map& stores, const guard_map& guards)
 {
     std::vector<config::problem> found;
     const auto add = [&](const std::string& key, std::size_t wanted, std::size_t running) {
@@ -27,6 +27,13 @@ std::vector<config::problem> restart_needed(const config::gateway_config& next, 
         const bool is_memory = store.type == config::store_type::memory && running != stores.end();
         if (is_memory && running->second->max_keys() != store.max_keys)
             add("stores." + name + ".max_keys", store.max_keys, running->second->max_keys());
+    }
+    for (const auto& [name, key] : next.keys) {
+        const auto running = guards.find(name);
+        if (key.new_identities && running != guards.end() &&
+            running->second->max_identities() != key.new_identities->max_identities)
+            add("keys." + name + ".new_identities.max_identities", key.new_identities->max_identities,
+                running->second->max_identities());
     }
     return found;
 }

@@ -3,6 +3,7 @@
 
 #include "config/model.hpp"
 #include "gateway/compiled/chain.hpp"
+#include "gateway/stores/identity_guard.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -11,8 +12,8 @@ namespace headgate {
 
 std::size_t worker_count(const config::gateway_config& config);
 
-// Returns a warning per key. `workers` and `stores` are those that run.
+// Returns a warning per key. `workers`, `stores` and `guards` are those that run.
 std::vector<config::problem> restart_needed(const config::gateway_config& next, std::size_t workers,
-                                            const store_map& stores);
+                                            const store_map& stores, const guard_map& guards = {});
 
 } // namespace headgate

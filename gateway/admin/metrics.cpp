@@ -251,12 +251,13 @@ void show_stores(exposition& out, const named_stats& stores)
 
 } // namespace
 
-void gateway_metrics::watch(const store_map& stores)
+void gateway_metrics::watch(const store_map& stores, const guard_map& guards)
 {
     std::lock_guard guard(lock_);
     stores_.clear();
     for (const auto& [name, store] : stores)
         stores_.emplace_back(name, store.get());
+    guards_ = guards;
 }
 
 std::vector<MetricFamily> gateway_metrics::Collect() const
@@ -265,16 +266,24 @@ std::vector<MetricFamily> gateway_metrics::Collect() const
     for (const auto& w : workers_)
         all.add(*w);
     named_stats stores;
+    guard_map guards;
     {
         std::lock_guard guard(lock_);
         for (const auto& [name, store] : stores_)
             stores.emplace_back(name, store->stats());
+        guards = guards_;
     }
+    for (const auto& [key, guard] : guards)
+        stores.emplace_back(key + ".new_identities", guard->addresses().stats());
     exposition out;
     show_routes(out, all);
     show_connections(out, all);
     show_stores(out, stores);
     show_shared_stores(out, all);
+    out.family("headgate_forgotten_identities_total",
+               "Identities that a guard forgot before their time. Above 0: raise max_identities.", MetricType::Counter);
+    for (const auto& [key, guard] : guards)
+        out.value(guard->forgotten(), {{"key", key}});
     out.one("headgate_degraded_total", "Requests decided by overflow counters or by on_outage.", MetricType::Counter,
             all.degraded);
     out.one("headgate_access_log_dropped_total", "Lines of the access log that could not be written.",

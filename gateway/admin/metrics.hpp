@@ -26,8 +26,8 @@ public:
         : workers_(workers), log_(log)
     {}
 
-    // Adds the stores. To be called after every (re)load; stores are never removed.
-    void watch(const store_map& stores);
+    // Adds the stores and guards. To be called after every (re)load; stores are never removed.
+    void watch(const store_map& stores, const guard_map& guards);
 
     // Written by the thread that reloads.
     counter reloads;
@@ -41,6 +41,7 @@ private:
     const log_writer& log_;
     mutable std::mutex lock_;
     std::vector<std::pair<std::string, const limiter::memory_store*>> stores_;
+    guard_map guards_;
 };
 
 } // namespace headgate

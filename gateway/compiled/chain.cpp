@@ -27,6 +27,8 @@ std::vector<std::uint64_t> fixed_costs(const std::vector<rule_terms>& terms)
     return costs;
 }
 
+} // namespace
+
 rule_text write_rule(const config::rule_config& rule, const config::limit_value& limit, const limiter::rule& numbers)
 {
     auto shown = rule; // with the limit of the plan
@@ -41,6 +43,8 @@ rule_text write_rule(const config::rule_config& rule, const config::limit_value&
     written.policy = text.view();
     return written;
 }
+
+namespace {
 
 // The rules with the limits for one plan and, if it is not null, one identity.
 struct chosen_rules

@@ -49,6 +49,9 @@ struct rule_text
     std::string_view quoted_name() const { return std::string_view(policy).substr(0, quoted_name_size); }
 };
 
+// Makes the texts for the rule with the limit and the numbers that apply.
+rule_text write_rule(const config::rule_config& rule, const config::limit_value& limit, const limiter::rule& numbers);
+
 // The rules of one key in one variant: what applies to the requests of one plan or override.
 struct compiled_rules
 {
@@ -82,9 +85,12 @@ struct chain_part
     const compiled_rules& rules_of(std::string_view text, std::size_t plan) const;
 };
 
+struct compiled_guard;
+
 struct compiled_chain
 {
     std::string name;
+    const compiled_guard* guard = nullptr;  // not null: it takes only for new identities (compiled/guard.hpp)
     limiter::memory_store* store = nullptr; // null: its counters are in Redis
     std::size_t shared_number = 0;          // then: which of the compiled_config's shared stores
     bool closed_in_outage = false;          // then: requests are refused while Redis cannot be reached

@@ -1,5 +1,7 @@
 #include "gateway/compiled/config.hpp"
 
+#include "config/guard.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -84,6 +86,19 @@ void compile_chains(compiled_config& compiled, store_map& stores, limiter::time_
     }
 }
 
+void compile_guards(compiled_config& compiled, guard_map& guards, limiter::time_point now)
+{
+    const auto& file = compiled.source;
+    for (const auto& route : file.routes) {
+        for (const auto& key : config::guarded_keys(route, file)) {
+            const auto [made, is_new] = compiled.guards.try_emplace(key);
+            if (is_new)
+                compile_guard(made->second, key, file, compiled.plans, compiled.chains, guards, now);
+        }
+    }
+    std::erase_if(guards, [&](const auto& each) { return !compiled.guards.contains(each.first); });
+}
+
 void compile_forwarding(compiled_config& compiled, std::string_view process_id)
 {
     const auto& file = compiled.source;
@@ -108,6 +123,8 @@ compiled_route compile_route(const config::route_config& from, compiled_config& 
     route.answers = from.answers ? &compiled.answers.emplace_back(*from.answers) : &compiled.answers.front();
     route.request_edits = make_edits(from.headers.request);
     route.response_edits = make_edits(from.headers.response);
+    for (const auto& key : config::guarded_keys(from, compiled.source))
+        route.chains.push_back(&compiled.guards.at(key).chain);
     for (const auto& chain : from.chains)
         route.chains.push_back(&compiled.chains.at(chain));
     route.cost = from.cost ? &*from.cost : nullptr;
@@ -157,14 +174,16 @@ std::shared_ptr<const tls_context> make_tls(const config::store_config& store)
 
 std::shared_ptr<const compiled_config> compile_config(config::gateway_config config, store_map& stores,
                                                       limiter::time_point now, std::string_view process_id,
-                                                      const compiled_config* running)
+                                                      const compiled_config* running, guard_map* guards)
 {
+    guard_map own;
     auto compiled = std::make_shared<compiled_config>();
     compiled->source = std::move(config);
     load_credentials_of(*compiled, running);
     check_variants(compiled->source);
     compile_patterns(*compiled);
     compile_chains(*compiled, stores, now);
+    compile_guards(*compiled, guards ? *guards : own, now);
     compile_forwarding(*compiled, process_id);
     compile_routes(*compiled);
     return compiled;

@@ -6,6 +6,7 @@
 #include "gateway/compiled/answers.hpp"
 #include "gateway/compiled/chain.hpp"
 #include "gateway/compiled/credentials.hpp"
+#include "gateway/compiled/guard.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/router.hpp"
@@ -36,7 +37,7 @@ struct compiled_route
     const config::upstream_config* upstream = nullptr;
     std::size_t upstream_number = 0; // in compiled_config::upstreams
     const compiled_answers* answers = nullptr;
-    std::vector<const compiled_chain*> chains;
+    std::vector<const compiled_chain*> chains;  // the guards of their keys first
     const config::cost_config* cost = nullptr;  // for rules without their own; null: one
     const compiled_exemption* exempt = nullptr; // null: nothing is
     http::header_edits request_edits, response_edits;
@@ -66,6 +67,7 @@ struct compiled_config
     std::vector<compiled_route> routes;   // the router's result is an index into this
     std::deque<compiled_answers> answers; // the general ones first, then those of routes that have their own
     std::map<std::string, compiled_chain> chains;
+    std::map<std::string, guard_chain> guards; // by the name of the key
     compiled_plans plans;
     credentials verified_with;
     std::deque<compiled_exemption> exemptions;        // a deque, because routes point to its elements
@@ -84,9 +86,11 @@ struct compiled_config
 
 // Compiles the configuration: makes missing stores and defines every rule in its store. `process_id` tells this process
 // from others with the same name in Via. `running` is the configuration that it replaces; a file of API keys without a
-// single byte leaves that one's keys in use.
+// single byte leaves that one's keys in use. Guards that are missing in the map are made, and those that are not
+// configured are removed from it; null: all are made.
 std::shared_ptr<const compiled_config> compile_config(config::gateway_config config, store_map& stores,
                                                       limiter::time_point now, std::string_view process_id,
-                                                      const compiled_config* running = nullptr);
+                                                      const compiled_config* running = nullptr,
+                                                      guard_map* guards = nullptr);
 
 } // namespace headgate

@@ -1,5 +1,6 @@
 #include "gateway/request/limit.hpp"
 
+#include "gateway/request/guard.hpp"
 #include "gateway/request/identify.hpp"
 #include "gateway/request/request.hpp"
 #include "gateway/request/respond.hpp"
@@ -104,15 +105,16 @@ void point_at_keys(request& r, std::size_t chains)
 }
 
 // Reads the next chain of the route: which keys it has, and what each of their rules takes.
-http_error read_chain(request& r)
+http_error read_chain(request& r, limiter::time_point now)
 {
     const auto number = r.limits.outcome.chains;
     auto& chain = r.memory->chains[number];
     chain.chain = r.received.route->chains[number];
     chain.count = 0;
     auto error = http_error::none;
+    const bool applies = !chain.chain->guard || has_new_identity(r, chain, now);
     for (const auto& part : chain.chain->parts) {
-        if (error == http_error::none)
+        if (applies && error == http_error::none)
             error = read_key(part, r, chain);
     }
     if (error == http_error::none)
@@ -206,7 +208,7 @@ http_error limit_in_memory(request& r)
     }
     const auto now = judged_at(r);
     while (outcome.chains < chains.size() && !outcome.refused) {
-        const auto error = read_chain(r);
+        const auto error = read_chain(r, now);
         if (error == http_error::blocked) {
             note_refusal(r, outcome.chains, now);
             write_limit_fields(r, now);
@@ -222,6 +224,8 @@ http_error limit_in_memory(request& r)
         auto said = chain.chain->store->take(chain.view(), now, outcome.decisions.subspan(outcome.count));
         keep_verdict(r, said, now);
     }
+    if (!outcome.refused && chains.front()->guard)
+        remember_identities(r, now);
     write_limit_fields(r, now);
     return http_error::none;
 }

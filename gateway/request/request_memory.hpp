@@ -42,6 +42,8 @@ struct charged_chain
     std::size_t count = 0;                               // of keys
     std::size_t first_decision = 0;                      // in limit_outcome
     std::uint64_t holder = 0;                            // of the verdict
+    std::optional<std::uint64_t> new_identity;           // of a guard: the hash of the identity to remember
+    bool is_final = false;                               // of a guard: its charge is not corrected any more
     std::array<limiter::part, limiter::max_parts> parts; // their keys view request_memory::keys
     std::array<charged_key, limiter::max_parts> keys;    // one per part
 

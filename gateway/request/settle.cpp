@@ -36,6 +36,8 @@ bool show_cost(limit_outcome& outcome, std::size_t decision, const charged_key& 
 template <class Actual>
 void correct(request& r, const charged_chain& chain, limiter::time_point now, Actual actual)
 {
+    if (chain.chain->guard && chain.is_final)
+        return;
     std::array<std::uint64_t, limiter::max_rules_per_group> charged, corrected;
     auto decision = chain.first_decision;
     for (std::size_t k = 0; k < chain.count; decision += chain.keys[k++].judged->size()) {

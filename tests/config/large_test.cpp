@@ -11,7 +11,7 @@ namespace {
 std::string large(const std::string& last_upstream)
 {
     std::string out = "listeners: [ { address: 127.0.0.1:0 } ]\nstores: { local: { type: memory } }\n"
-                      "keys: { user: [ { header: X-API-Key } ] }\nupstreams: { demo: { echo: true } }\nchains:\n";
+                      "keys: { user: [ client_ip ] }\nupstreams: { demo: { echo: true } }\nchains:\n";
     for (int i = 0; i < 1'000; ++i)
         out += "  c" + std::to_string(i) +
                ":\n    rules:\n      - { name: minute, key: user, algorithm: token_bucket, limit: 60/minute }\n"

@@ -73,6 +73,9 @@ TEST_CASE("the summary of gateway.yaml")
                                        "  api (store local)\n"
                                        "    minute: 60 per minute for each user, at most 60 at once\n"
                                        "    day: 10000 per calendar day (UTC) for each user\n"
+                                       "new identities\n"
+                                       "  user: 100 per hour for each address (IPv4 /32, IPv6 /64), at most 1000000 "
+                                       "identities remembered\n"
                                        "upstreams\n"
                                        "  demo: the built-in echo\n");
 }

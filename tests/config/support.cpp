@@ -67,7 +67,7 @@ std::string with_rule(const std::string& rule)
 {
     return "listeners: [ { address: 127.0.0.1:0 } ]\n"
            "stores: { local: { type: memory } }\n"
-           "keys: { user: [ { header: X-API-Key } ] }\n"
+           "keys: { user: { sources: [ { header: X-API-Key } ], new_identities: 100/hour } }\n"
            "chains: { api: { rules: [ { name: r, key: user, " +
            rule +
            " } ] } }\n"
