@@ -273,38 +273,20 @@ std::string as_line(const std::string& text, std::string_view setting)
     return setting.empty() ? "`" + text + "`" : "`" + as_yaml_key(text) + ": " + std::string(setting) + "`";
 }
 
-// Returns "; write `LINE` or `LINE`", with the sources that can have the value.
-std::string suggest(const std::string& value, const std::vector<candidate>& among, const std::vector<candidate>& all,
-                    std::string_view before, std::string_view after, std::string_view setting)
+// Returns the shortest spellings of the value for those sources that can have it.
+std::vector<std::string> spellings_of(const std::string& value, const std::vector<candidate>& among,
+                                      const std::vector<candidate>& all)
 {
-    std::vector<std::string> lines;
-    std::size_t more = 0;
+    std::vector<std::string> forms;
     for (const auto& c : among) {
         auto own = value;
         if (canonicalise(*c.source, own).find("not an address") != std::string::npos || own.empty())
             continue;
-        auto line = as_line(std::string(before) + shortest_among(c, own, all) + std::string(after), setting);
-        if (std::find(lines.begin(), lines.end(), line) != lines.end())
-            continue;
-        if (lines.size() == most_suggestions)
-            ++more;
-        else
-            lines.push_back(std::move(line));
+        auto form = shortest_among(c, own, all);
+        if (std::find(forms.begin(), forms.end(), form) == forms.end())
+            forms.push_back(std::move(form));
     }
-    std::string out;
-    for (const auto& line : lines)
-        out += (out.empty() ? "; write " : " or ") + line;
-    return more > 0 ? out + ", or name another source" : out;
-}
-
-// Returns how to write a comma in a value; with the whole line where the text can be a single part.
-std::string about_commas(std::string_view text, bool is_single, std::string_view setting)
-{
-    std::string escaped;
-    for (const char c : text)
-        escaped += c == ',' ? std::string("%2C") : std::string{c};
-    const bool is_one_value = is_single && std::count(text.begin(), text.end(), '=') <= 1;
-    return "; a comma in a value is written %2C" + (is_one_value ? ": " + as_line(escaped, setting) : "");
+    return forms;
 }
 
 std::vector<std::string_view> split_at_commas(std::string_view text)
@@ -318,53 +300,137 @@ std::vector<std::string_view> split_at_commas(std::string_view text)
     return pieces;
 }
 
-// Reads one part of a text. `before` and `after` are the rest of it, for messages.
-class part_reader
+// One part of a text, as it was read.
+struct read_part
 {
-public:
-    part_reader(const std::vector<candidate>& all, std::string_view setting) : all_(all), setting_(setting) {}
-
-    // Returns a complaint, or sets `found` and `part`.
-    std::string read(std::string_view text, std::string_view before, std::string_view after, candidate& found,
-                     identity_part& part) const
-    {
-        const auto written = split(text);
-        if (!written)
-            return "`%` begins an escape such as %2C; write `%25` for the character itself";
-        const auto possible = choose(*written, all_);
-        if (possible.empty())
-            return no_source(*written, before, after);
-        if (possible.size() > 1)
-            return "`" + written->text + "` can mean more than one source" +
-                   suggest(written->value, possible, all_, before, after, setting_);
-        found = possible.front();
-        part = {found.source, written->value};
-        const auto wrong = canonicalise(*found.source, part.value);
-        if (wrong.empty())
-            return {};
-        return "`" + written->text + "` is no value of " + found.source->label() + ": " + wrong +
-               (wrong.starts_with("addresses") ? suggest(part.value, {found}, all_, before, after, setting_) : "");
-    }
-
-private:
-    std::string no_source(const written_part& written, std::string_view before, std::string_view after) const
-    {
-        const auto label = written.text.substr(0, written.text.find('='));
-        std::vector<std::string> known;
-        for (const auto& c : all_) {
-            known.push_back(c.source->label());
-            known.push_back(c.source->name.empty() ? std::string(name_of(c.source->kind)) : c.source->name);
-            known.push_back(c.source->key);
-        }
-        if (const auto hint = did_you_mean(label, known); !hint.empty())
-            return "no source is called `" + label + "`" + hint;
-        // Perhaps the = belongs to a value.
-        return "no source is called `" + label + "`" + suggest(written.text, all_, all_, before, after, setting_);
-    }
-
-    const std::vector<candidate>& all_;
-    std::string_view setting_;
+    candidate found;
+    identity_part part;
+    std::string complaint;            // empty on success
+    std::vector<std::string> instead; // what may be written for this part
 };
+
+read_part no_source(const written_part& written, const std::vector<candidate>& all)
+{
+    const auto label = written.text.substr(0, written.text.find('='));
+    std::vector<std::string> known;
+    for (const auto& c : all) {
+        known.push_back(c.source->label());
+        known.push_back(c.source->name.empty() ? std::string(name_of(c.source->kind)) : c.source->name);
+        known.push_back(c.source->key);
+    }
+    read_part out{.complaint = "no source is called `" + label + "`"};
+    if (const auto hint = did_you_mean(label, known); !hint.empty())
+        out.complaint += hint;
+    else
+        out.instead = spellings_of(written.text, all, all); // perhaps the = belongs to a value
+    return out;
+}
+
+read_part read_one(std::string_view text, const std::vector<candidate>& all)
+{
+    const auto written = split(text);
+    if (!written)
+        return {.complaint = "`%` begins an escape such as %2C; write `%25` for the character itself"};
+    const auto possible = choose(*written, all);
+    if (possible.empty())
+        return no_source(*written, all);
+    if (possible.size() > 1)
+        return {.complaint = "`" + written->text + "` can mean more than one source",
+                .instead = spellings_of(written->value, possible, all)};
+    read_part out{.found = possible.front(), .part = {possible.front().source, written->value}};
+    const auto wrong = canonicalise(*out.found.source, out.part.value);
+    if (wrong.empty())
+        return out;
+    out.complaint = "`" + written->text + "` is no value of " + out.found.source->label() + ": " + wrong;
+    if (wrong.starts_with("addresses"))
+        out.instead = spellings_of(out.part.value, possible, all);
+    return out;
+}
+
+// What the parts of a text may mean.
+struct meanings
+{
+    std::vector<candidate> all;
+    std::size_t parts = 1;
+    bool of_any = false; // one source of any key
+};
+
+std::string too_many_parts(std::string_view text, std::size_t pieces, const meanings& of)
+{
+    const auto what = of.of_any ? std::string("this names one source")
+                                : "`" + std::string(text) + "` names " + std::to_string(pieces) +
+                                      " parts, and the key has " + std::to_string(of.parts);
+    return what + "; a comma in a value is written %2C";
+}
+
+// Reads a text. On failure `instead` has texts that may have been meant; each may still be ambiguous in another part.
+identity read_text(std::string_view text, const meanings& of, std::vector<std::string>& instead)
+{
+    identity out;
+    out.parts.resize(of.parts);
+    const auto pieces = split_at_commas(text);
+    if (pieces.size() > of.parts) {
+        out.complaint = too_many_parts(text, pieces.size(), of);
+        std::string escaped;
+        for (const auto& piece : pieces)
+            escaped += (escaped.empty() ? "" : "%2C") + std::string(piece);
+        if (of.parts == 1 && std::count(text.begin(), text.end(), '=') <= 1)
+            instead.push_back(std::move(escaped));
+        return out;
+    }
+    bool is_ambiguous = false; // so far; another mistake takes precedence
+    for (std::size_t i = 0; i < pieces.size() && (out || is_ambiguous); ++i) {
+        auto allowed = of.all;
+        if (pieces.size() == of.parts) // then each part stands in its place
+            std::erase_if(allowed, [&](const candidate& c) { return c.part != i; });
+        auto read = read_one(pieces[i], allowed);
+        if (read.complaint.empty() && out.parts[read.found.part])
+            read.complaint = "`" + std::string(text) + "` gives " + read.found.source->key + " twice; remove one";
+        if (read.complaint.empty()) {
+            out.parts[read.found.part] = std::move(read.part);
+            continue;
+        }
+        if (is_ambiguous && !read.instead.empty())
+            continue;
+        const auto at = static_cast<std::size_t>(pieces[i].data() - text.data());
+        const auto before = std::string(text.substr(0, at)), after = std::string(text.substr(at + pieces[i].size()));
+        out.complaint = std::move(read.complaint);
+        instead.clear();
+        for (const auto& form : read.instead)
+            instead.push_back(before + form + after);
+        is_ambiguous = !read.instead.empty();
+    }
+    return out;
+}
+
+// Adds the texts that mean one identity each: those of `from`, and where one is ambiguous what may be written for it.
+void add_clear_texts(const std::vector<std::string>& from, const meanings& of, std::size_t& tries,
+                     std::vector<std::string>& to)
+{
+    for (const auto& text : from) {
+        if (to.size() > most_suggestions || tries == 0)
+            return;
+        --tries;
+        std::vector<std::string> instead;
+        if (!read_text(text, of, instead))
+            add_clear_texts(instead, of, tries, to);
+        else if (std::find(to.begin(), to.end(), text) == to.end())
+            to.push_back(text);
+    }
+}
+
+identity read_identity(std::string_view text, const meanings& of, std::string_view setting)
+{
+    std::vector<std::string> instead, clear;
+    auto out = read_text(text, of, instead);
+    std::size_t tries = 100;
+    add_clear_texts(instead, of, tries, clear);
+    for (std::size_t i = 0; i < std::min(clear.size(), most_suggestions); ++i)
+        out.complaint += (i == 0 ? "; write " : " or ") + as_line(clear[i], setting);
+    if (clear.size() > most_suggestions)
+        out.complaint += ", or name another source";
+    return out;
+}
 
 } // namespace
 
@@ -436,47 +502,15 @@ std::string identity::spelling() const
 
 identity parse_identity(std::string_view text, key_sources of, std::string_view setting)
 {
-    identity out;
-    out.parts.resize(of.size());
-    const auto pieces = split_at_commas(text);
-    if (pieces.size() > of.size()) {
-        out.complaint = "`" + std::string(text) + "` names " + std::to_string(pieces.size()) +
-                        " parts, and the key has " + std::to_string(of.size()) +
-                        about_commas(text, of.size() == 1, setting);
-        return out;
-    }
-    auto all = all_candidates(of);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        auto allowed = all;
-        if (pieces.size() == of.size()) // then each part stands in its place
-            std::erase_if(allowed, [&](const candidate& c) { return c.part != i; });
-        const auto at = static_cast<std::size_t>(pieces[i].data() - text.data());
-        const auto before = text.substr(0, at), after = text.substr(at + pieces[i].size());
-        candidate found;
-        identity_part part;
-        out.complaint = part_reader(allowed, setting).read(pieces[i], before, after, found, part);
-        if (out.complaint.empty() && out.parts[found.part])
-            out.complaint = "`" + std::string(text) + "` gives " + found.source->key + " twice; remove one";
-        if (!out.complaint.empty())
-            return out;
-        out.parts[found.part] = std::move(part);
-    }
-    return out;
+    return read_identity(text, {.all = all_candidates(of), .parts = of.size()}, setting);
 }
 
 identity parse_identity_of_any(std::string_view text, std::span<const identity_source> of, std::string_view setting)
 {
-    identity out;
-    std::vector<candidate> all;
+    meanings any{.of_any = true};
     for (const auto& source : of)
-        all.push_back({0, &source});
-    candidate found;
-    identity_part part;
-    out.complaint = text.find(',') != std::string_view::npos
-                        ? "this names one source" + about_commas(text, true, setting)
-                        : part_reader(all, setting).read(text, {}, {}, found, part);
-    out.parts.emplace_back(std::move(part));
-    return out;
+        any.all.push_back({0, &source});
+    return read_identity(text, any, setting);
 }
 
 std::string shortest_form(const identity_part& part, key_sources of)

@@ -109,6 +109,14 @@ TEST_CASE("identities: what can mean several sources is refused, with the line t
           "`client_ip/client_ip=1.2.3.4: blocked`");
     CHECK(read("x,a", {"user", "host"}, "blocked") ==
           "`x` can mean more than one source; write `\"X-API-Key=x,a\": blocked`");
+    // Each line is complete: it settles every part of the key.
+    CHECK(read("10.0.0.1,x", {"user", "claims"}, "5/s") ==
+          "`10.0.0.1` can mean more than one source; write `\"X-API-Key=10.0.0.1,https:%2F%2Fx%2Fid=x\": 5/s` or "
+          "`\"X-API-Key=10.0.0.1,sub@a=x\": 5/s` or `\"X-API-Key=10.0.0.1,sub@b=x\": 5/s` or "
+          "`\"X-API-Key=10.0.0.1,X-API-Key=x\": 5/s`, or name another source");
+    CHECK(read("a,b", {"user"}, "5/s") ==
+          "`a,b` names 2 parts, and the key has 1; a comma in a value is written %2C; write `X-API-Key=a%2Cb: 5/s`");
+    CHECK(read("x,y", {"user", "client_ip"}, "5/s") == "`y` is no value of client_ip/client_ip: it is not an address");
     CHECK(read("sub=x", {"claims"}) == "`sub=x` can mean more than one source; write `sub@a=x` or `sub@b=x`");
 }
 
@@ -122,7 +130,7 @@ TEST_CASE("identities: other mistakes")
         "`10.0.0.9` is no value of net/client_ip: addresses are counted by their first 24 bits; write `10.0.0.0: 5/s`");
     CHECK(read("50%", {"one"}) == "`%` begins an escape such as %2C; write `%25` for the character itself");
     CHECK(read("a,b", {"one"}, "5/s") ==
-          "`a,b` names 2 parts, and the key has 1; a comma in a value is written %2C: `a%2Cb: 5/s`");
+          "`a,b` names 2 parts, and the key has 1; a comma in a value is written %2C; write `a%2Cb: 5/s`");
     CHECK(read("one=", {"one"}) == "`one=` is no value of one/cookie:session: the value is missing");
 }
 
@@ -164,10 +172,11 @@ TEST_CASE(
         complaint("alice: pro")
             .find("plans.overrides.alice: `alice` can mean more than one source; write `host=alice: pro` or `t=alice: "
                   "pro` or `x-api-key=alice: pro`") != std::string::npos);
-    CHECK(complaint("\"t=a,b\": pro").find("a comma in a value is written %2C: `t=a%2Cb: pro`") != std::string::npos);
+    CHECK(complaint("\"t=a,b\": pro").find("a comma in a value is written %2C; write `t=a%2Cb: pro`") !=
+          std::string::npos);
     const auto of_two = complaint("\"client_ip=10.0.0.1,host=a\": pro");
     CHECK(of_two.find("this names one source; a comma in a value is written %2C") != std::string::npos);
-    CHECK(of_two.find("written %2C:") == std::string::npos); // no line that would mean something else
+    CHECK(of_two.find("; write") == std::string::npos); // no line that would mean something else
     // Each line that a message proposes is accepted, and check shows it in full.
     const auto result =
         load(with_plans("X-API-Key=alice: pro, t=alice: pro, host=alice: pro, client_ip=10.0.0.1: pro"));

@@ -87,7 +87,7 @@ TEST_CASE("the summary shows plans, overrides, exemptions, trusted proxies and t
         "trusted_proxies: [ 10.0.0.0/8, 192.0.2.1 ]\n"
         "forwarding: { client_address: forwarded }\n"
         "stores: { local: { type: memory, max_keys: 5000 } }\n"
-        "keys: { user: [ { header: X-API-Key }, client_ip ] }\n"
+        "keys: { user: { sources: [ { header: X-API-Key }, client_ip ], new_identities: 10/minute } }\n"
         "plans: { names: [ free, pro ], default: free, sources: [ { header: X-Plan }, { cookie: plan } ], overrides: { "
         "X-API-Key=k1: pro } }\n"
         "chains: { api: { rules: [ { name: minute, key: user, algorithm: gcra, limit: 5/s, plans: { pro: 50/s }, "
@@ -118,6 +118,8 @@ TEST_CASE("the summary shows plans, overrides, exemptions, trusted proxies and t
           "  read from header:X-Plan, then cookie:plan\n"
           "plans of single identities, wherever their source identifies the request\n"
           "  user/header:X-API-Key=k1: pro\n"
+          "new identities\n"
+          "  user: 10 per minute for each address (IPv4 /32, IPv6 /64), at most 1000000 identities remembered\n"
           "upstreams\n"
           "  demo: the built-in echo\n");
 }
