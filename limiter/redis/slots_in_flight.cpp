@@ -120,13 +120,16 @@ void slots_in_flight::mark(const std::string& key, holding& h)
     h.has_changed = true;
 }
 
-void slots_in_flight::doubt(std::string_view key, std::uint64_t holder, time_point after)
+void slots_in_flight::doubt(std::string_view key, std::uint64_t holder, time_point after, steady_time now)
 {
     close(holder);
     auto* const h = find(key, holder);
     if (!h)
         return;
-    h->after = std::max(h->after, after);
+    if (after > h->after) {
+        h->after = after;
+        h->doubted = now;
+    }
     mark(std::string(key), *h);
 }
 
@@ -153,6 +156,8 @@ std::vector<slots_in_flight::job> slots_in_flight::take_doubtful(std::size_t mos
             continue;
         }
         h->has_changed = false;
+        if (now - h->doubted >= longest_wait)
+            h->after = {};
         const auto& rules = keys_.find(next.key)->second.rules;
         all.push_back({std::move(next.key), h->holder, false, rules, h->live, h->after});
     }

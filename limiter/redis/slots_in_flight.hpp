@@ -35,6 +35,8 @@ public:
     static constexpr std::size_t most_keys = 100'000;
     // How long a key without requests is remembered: a server that takes over may not know yet that they have ended.
     static constexpr std::chrono::seconds kept_unused{5};
+    // Redis's time is not waited for longer than that: its clock may have been set back.
+    static constexpr std::chrono::seconds longest_wait{30};
 
     explicit slots_in_flight(std::uint64_t first_holder) : holder_(first_holder) {}
 
@@ -53,7 +55,7 @@ public:
 
     // Closes the holder, and has its count on the key corrected as soon as Redis's time is later than `after`: until
     // then a call of the holder may still be done.
-    void doubt(std::string_view key, std::uint64_t holder, time_point after);
+    void doubt(std::string_view key, std::uint64_t holder, time_point after, steady_time now);
     // Closes the holder, and has all its counts corrected: a server may have lost what it had confirmed.
     void doubt_all();
 
@@ -88,7 +90,7 @@ private:
         bool is_doubtful = false; // is in doubtful_, or a correction is under way
         bool has_changed = false; // since that correction
         time_point after{};
-        steady_time used{}, not_before{};
+        steady_time used{}, not_before{}, doubted{};
     };
     struct entry
     {

@@ -229,7 +229,7 @@ void store::note_slots(const question& q, trouble failed, const verdict& out, st
             continue;
         slots.done(p.key, q.how.owner.id);
         if (may_be_done(failed) && q.how.reserve.id == 0)
-            slots.doubt(p.key, q.how.owner.id, q.how.until);
+            slots.doubt(p.key, q.how.owner.id, q.how.until, turn_began());
         if (failed != trouble::none || !out.admitted)
             continue;
         std::array<std::uint64_t, max_rules_per_group> taken{};

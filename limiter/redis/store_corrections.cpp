@@ -88,7 +88,7 @@ task<trouble> store::end_slots(std::shared_ptr<const detached_rules> own, correc
     const auto under = found.value_or(holder);
     if (under != slots.holder()) { // closed: maintain() corrects its count
         if (found)
-            slots.doubt(c.key, under, {});
+            slots.doubt(c.key, under, {}, now);
         co_return trouble::none;
     }
     slots.begin(c.key, own, now);
@@ -98,7 +98,7 @@ task<trouble> store::end_slots(std::shared_ptr<const detached_rules> own, correc
     const auto failed = co_await call_correct(slot_for(key), *c.group, c, how);
     slots.done(key, under);
     if (failed != trouble::none)
-        slots.doubt(key, under, how.until);
+        slots.doubt(key, under, how.until, turn_began());
     co_return failed;
 }
 

@@ -104,7 +104,7 @@ struct worker
         slots.done(key, holder);
         if (!reply) {
             if (to != fate::not_sent)
-                slots.doubt(key, holder, how.until);
+                slots.doubt(key, holder, how.until, on.steady);
             return false;
         }
         verdict v;
@@ -123,7 +123,7 @@ struct worker
         const std::array<std::uint64_t, 1> one{1};
         REQUIRE(slots.remove(key, holder, on.rules->packed(), one, on.steady) == holder);
         if (holder != slots.holder())
-            return slots.doubt(key, holder, {});
+            return slots.doubt(key, holder, {}, on.steady);
         slots.begin(key, on.rules, on.steady);
         const redis::correction c{&on.rules->packed(), key, {&on.rules->packed().rules(), "k", {}}, {}, on.now};
         const redis::correct_options how{.owner = {holder, for_ever}, .guess = on.now, .until = on.now + timeout};
@@ -132,7 +132,7 @@ struct worker
         const auto reply = on.send(command, to);
         slots.done(key, holder);
         if (!reply)
-            slots.doubt(key, holder, how.until);
+            slots.doubt(key, holder, how.until, on.steady);
         else
             REQUIRE(redis::read_correct(*reply).status == call_status::done);
     }
@@ -317,4 +317,20 @@ TEST_CASE("redis slots: keys without requests are forgotten, others are not")
     CHECK(slots.doubtful() == 0);
     CHECK(slots.remove("b", 1, rules->packed(), one, now) == 1);
     CHECK(slots.live("b") == 0);
+}
+
+TEST_CASE("redis slots: a clock that was set back delays a correction by half a minute at most")
+{
+    const auto rules = std::make_shared<const redis::detached_rules>(std::vector<rule>{named("open", concurrency(4))});
+    redis::slots_in_flight slots(1);
+    std::chrono::steady_clock::time_point now{};
+    slots.begin("a", rules, now);
+    slots.done("a", 1);
+    slots.doubt("a", 1, noon + 240h, now);
+    for (const auto wait : {0s, 29s, 30s}) {
+        const auto jobs = slots.take_doubtful(10, now + wait);
+        REQUIRE(jobs.size() == 1);
+        CHECK(jobs[0].after == (wait < 30s ? noon + 240h : time_point{}));
+        slots.finished(jobs[0], false, now + wait - 1s);
+    }
 }
