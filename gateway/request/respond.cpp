@@ -4,6 +4,7 @@
 #include "gateway/answers/limit_fields.hpp"
 #include "gateway/answers/refusal_body.hpp"
 #include "gateway/request/request.hpp"
+#include "gateway/request/settle.hpp"
 #include "gateway/worker.hpp"
 
 #include <optional>
@@ -91,6 +92,7 @@ task<> respond_error(request& r, http_error error)
     text.append("Content-Type: application/problem+json\r\nCache-Control: no-store\r\n");
     r.memory->answer_fields.place_framing();
     append_fields_of(r, error, text);
+    note_error(r, error);
     text.append(r.memory->limit_fields.view()); // of a decision that was made before the error
     r.memory->own_body.clear();
     http::append_error_body(r.memory->own_body, error, r.received.id);

@@ -66,15 +66,16 @@ void correct(request& r, const charged_chain& chain, limiter::time_point now, Ac
     }
 }
 
-// What the answer's head tells about the costs of a request.
+// What the answer's head, or an error instead of it, tells about the costs of a request.
 struct answer_notes
 {
+    const http::response_head* head = nullptr;       // null: an error
     request_record so_far;                           // with the answer's status
     bool differs = false;                            // decisions tell of other costs now
     const config::cost_config* unreadable = nullptr; // whose header is there and cannot be read
 };
 
-// Reads what the head declares for the rules of one key, and lets their decisions tell of it.
+// Reads what the head declares for the rules of one key, and lets their decisions tell of it and of the outcome.
 void note_answer_for(request& r, const charged_chain& chain, std::size_t k, std::size_t decision, answer_notes& notes)
 {
     const auto& key = chain.keys[k];
@@ -84,7 +85,7 @@ void note_answer_for(request& r, const charged_chain& chain, std::size_t k, std:
     for (std::size_t i = 0; i < terms.size(); ++i) {
         auto& cost = r.memory->settling[key.costs_at + i];
         const auto* by = cost_of(terms[i], r);
-        const auto found = by ? read_settled_cost(*by, r.answer()) : declared_cost{};
+        const auto found = by && notes.head ? read_settled_cost(*by, *notes.head) : declared_cost{};
         cost.declared = found.cost;
         if (!found.unreadable.empty())
             notes.unreadable = by;
@@ -106,6 +107,21 @@ void note_unreadable(request& r, const config::cost_config& by)
 std::span<const charged_chain> charged_chains(const request& r)
 {
     return std::span(r.memory->chains).first(r.limits.charged);
+}
+
+void note_outcome(request& r, answer_notes& notes)
+{
+    if (!r.limits.is_settled_later)
+        return;
+    for (const auto& chain : charged_chains(r)) {
+        auto decision = chain.first_decision;
+        for (std::size_t k = 0; k < chain.count; decision += chain.keys[k++].judged->size())
+            note_answer_for(r, chain, k, decision, notes);
+    }
+    if (notes.unreadable)
+        note_unreadable(r, *notes.unreadable);
+    if (notes.differs)
+        write_limit_fields(r, r.worker.clock().to_limiter(r.received.began));
 }
 
 } // namespace
@@ -147,19 +163,19 @@ void look_again(request& r, std::size_t chains, limiter::time_point now)
 
 void note_answer(request& r)
 {
-    if (!r.limits.is_settled_later)
-        return;
-    answer_notes notes{.so_far = r.record};
+    answer_notes notes{.head = &r.answer(), .so_far = r.record};
     notes.so_far.status = r.answer().status;
-    for (const auto& chain : charged_chains(r)) {
-        auto decision = chain.first_decision;
-        for (std::size_t k = 0; k < chain.count; decision += chain.keys[k++].judged->size())
-            note_answer_for(r, chain, k, decision, notes);
-    }
-    if (notes.unreadable)
-        note_unreadable(r, *notes.unreadable);
-    if (notes.differs)
-        write_limit_fields(r, r.worker.clock().to_limiter(r.received.began));
+    note_outcome(r, notes);
+}
+
+void note_error(request& r, http::http_error error)
+{
+    if (r.memory->limit_fields.empty())
+        return; // it came before the limits had decided
+    answer_notes notes{.so_far = r.record};
+    notes.so_far.status = http::describe(error).status;
+    notes.so_far.error = error;
+    note_outcome(r, notes);
 }
 
 void settle_request(request& r)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "config/model.hpp"
+#include "gateway/http/errors.hpp"
 #include "limiter/core/time.hpp"
 
 #include <cstddef>
@@ -25,6 +26,8 @@ void look_again(request& r, std::size_t chains, limiter::time_point now);
 // The answer's head is there: keeps what it says of the request's cost, and tells the client of that cost instead of
 // the one that was charged until now.
 void note_answer(request& r);
+// The same for an error that the gateway answers instead.
+void note_error(request& r, http::http_error error);
 
 // The request has ended, however it did: it is no longer in flight, and rules that charge by the outcome are settled.
 void settle_request(request& r);

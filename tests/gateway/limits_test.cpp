@@ -587,6 +587,12 @@ TEST_CASE("outcome: the answer's fields tell of what it is charged")
                                                      "5/hour, outcome: { charge: [ 401 ] } }\n"));
     for (int i = 0; i < 3; ++i)
         CHECK(field_of(gateway.ask(request("/")), "RateLimit") == "\"login\";r=5;t=0");
+    raw_upstream silent([](raw_upstream& self, raw_connection& client) { self.read_request(client); });
+    running_gateway failing(limited(silent, "      - { name: hour, key: [route], " + by_hour +
+                                                "5/hour, outcome: { refund: [ upstream_failure ] } }\n"));
+    const auto error = failing.ask(request("/", "Content-Length: 0\r\n", "POST"));
+    CHECK(status_of(error) == 502);
+    CHECK(field_of(error, "RateLimit") == "\"hour\";r=5;t=0"); // it will be given back
 }
 
 TEST_CASE("outcome: only some statuses count, others are given back")
