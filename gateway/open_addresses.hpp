@@ -3,7 +3,7 @@
 // ones.
 #pragma once
 
-#include "gateway/request/listener.hpp"
+#include "gateway/client/listener.hpp"
 
 #include <cstddef>
 #include <cstdint>

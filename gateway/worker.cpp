@@ -1,6 +1,6 @@
 #include "gateway/worker.hpp"
 
-#include "gateway/request/listener.hpp"
+#include "gateway/client/listener.hpp"
 #include "gateway/stores/shared_store.hpp"
 #include "gateway/stores/store_health.hpp"
 #include "gateway/upstream/upstream.hpp"

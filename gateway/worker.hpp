@@ -4,6 +4,7 @@
 
 #include "gateway/admin/worker_metrics.hpp"
 #include "gateway/buffer_pool.hpp"
+#include "gateway/client/session.hpp"
 #include "gateway/clock.hpp"
 #include "gateway/compiled/config.hpp"
 #include "gateway/counter.hpp"
@@ -11,7 +12,6 @@
 #include "gateway/log/access_log.hpp"
 #include "gateway/object_pool.hpp"
 #include "gateway/request/request.hpp"
-#include "gateway/request/session.hpp"
 #include "limiter/io/deadline.hpp"
 #include "limiter/io/event_loop.hpp"
 #include "limiter/io/kernel_pipe.hpp"

@@ -4,7 +4,7 @@
 
 #include "config/model.hpp"
 #include "gateway/admin/access.hpp"
-#include "gateway/request/listening_socket.hpp"
+#include "gateway/client/listening_socket.hpp"
 #include "limiter/io/asio.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>

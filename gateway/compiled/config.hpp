@@ -9,7 +9,7 @@
 #include "gateway/compiled/guard.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/hop_headers.hpp"
-#include "gateway/http/router.hpp"
+#include "gateway/http/routes/router.hpp"
 #include "gateway/log/once_per.hpp"
 #include "limiter/io/tls_context.hpp"
 

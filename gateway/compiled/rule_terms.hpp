@@ -3,7 +3,7 @@
 
 #include "config/model.hpp"
 #include "gateway/http/errors.hpp"
-#include "gateway/http/head.hpp"
+#include "gateway/http/head/head.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gateway/compiled/credentials.hpp"
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 #include "gateway/identity/token_claims.hpp"
 
 #include <span>

@@ -3,7 +3,7 @@
 // no effect.
 #pragma once
 
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 #include "gateway/http/ip_address.hpp"
 
 namespace headgate::http {

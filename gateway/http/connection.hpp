@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gateway/http/errors.hpp"
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 
 #include <array>
 #include <cstdint>

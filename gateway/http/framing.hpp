@@ -4,7 +4,7 @@
 
 #include "gateway/http/connection.hpp"
 #include "gateway/http/errors.hpp"
-#include "gateway/http/message_head.hpp"
+#include "gateway/http/head/message_head.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "gateway/http/buffer.hpp"
 #include "gateway/http/connection.hpp"
 #include "gateway/http/framing.hpp"
-#include "gateway/http/head.hpp"
+#include "gateway/http/head/head.hpp"
 
 #include <optional>
 #include <string>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "gateway/http/buffer.hpp"
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 #include "gateway/http/parameters.hpp"
-#include "gateway/http/router.hpp"
+#include "gateway/http/routes/router.hpp"
 
 #include <cstdint>
 #include <string_view>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "gateway/http/buffer.hpp"
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 
 #include <cstdint>
 #include <string_view>

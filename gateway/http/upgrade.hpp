@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gateway/http/framing.hpp"
-#include "gateway/http/head.hpp"
+#include "gateway/http/head/head.hpp"
 
 #include <array>
 #include <string_view>

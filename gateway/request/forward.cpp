@@ -1,8 +1,8 @@
 #include "gateway/request/forward.hpp"
 
+#include "gateway/client/client_watch.hpp"
 #include "gateway/http/hop_headers.hpp"
 #include "gateway/http/upgrade.hpp"
-#include "gateway/request/client_watch.hpp"
 #include "gateway/request/echo.hpp"
 #include "gateway/request/relay.hpp"
 #include "gateway/request/request.hpp"

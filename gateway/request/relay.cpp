@@ -1,7 +1,7 @@
 #include "gateway/request/relay.hpp"
 
+#include "gateway/client/client_watch.hpp"
 #include "gateway/http/hop_headers.hpp"
-#include "gateway/request/client_watch.hpp"
 #include "gateway/request/request.hpp"
 #include "gateway/request/splice.hpp"
 #include "gateway/request/upload.hpp"

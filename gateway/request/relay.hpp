@@ -1,9 +1,9 @@
 // The answer on its way to the client, as fast as the slower side takes it.
 #pragma once
 
+#include "gateway/client/client.hpp"
+#include "gateway/client/client_watch.hpp"
 #include "gateway/http/answer_head.hpp"
-#include "gateway/request/client.hpp"
-#include "gateway/request/client_watch.hpp"
 #include "limiter/io/asio.hpp"
 
 namespace headgate {

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "gateway/buffer_pool.hpp"
+#include "gateway/client/client.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/target.hpp"
-#include "gateway/request/client.hpp"
 #include "gateway/request/request_memory.hpp"
 
 #include <boost/intrusive/list_hook.hpp>

@@ -7,7 +7,7 @@
 #include "gateway/compiled/verified_token.hpp"
 #include "gateway/http/answer_body.hpp"
 #include "gateway/http/answer_head.hpp"
-#include "gateway/http/router.hpp"
+#include "gateway/http/routes/router.hpp"
 
 #include <array>
 #include <memory>

@@ -2,7 +2,7 @@
 // sides.
 #pragma once
 
-#include "gateway/request/client.hpp"
+#include "gateway/client/client.hpp"
 #include "gateway/request/relay.hpp"
 #include "limiter/io/asio.hpp"
 

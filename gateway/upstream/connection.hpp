@@ -1,8 +1,8 @@
 // One connection to a server of an upstream. It may be read and written at once, by one coroutine each.
 #pragma once
 
+#include "gateway/client/client.hpp"
 #include "gateway/http/buffer.hpp"
-#include "gateway/request/client.hpp"
 #include "gateway/upstream/pool.hpp"
 #include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"

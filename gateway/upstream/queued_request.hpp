@@ -1,7 +1,7 @@
 // A request that waits for a connection to its upstream.
 #pragma once
 
-#include "gateway/request/client.hpp"
+#include "gateway/client/client.hpp"
 #include "gateway/upstream/pool.hpp"
 #include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"

@@ -1,7 +1,7 @@
 #include "gateway/upstream/upstream.hpp"
 
-#include "gateway/request/client.hpp"
-#include "gateway/request/client_watch.hpp"
+#include "gateway/client/client.hpp"
+#include "gateway/client/client_watch.hpp"
 #include "gateway/upstream/queued_request.hpp"
 #include "gateway/worker.hpp"
 

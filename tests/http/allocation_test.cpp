@@ -3,9 +3,9 @@
 #include "gateway/http/chunk_decoder.hpp"
 #include "gateway/http/client_address.hpp"
 #include "gateway/http/framing.hpp"
-#include "gateway/http/head.hpp"
+#include "gateway/http/head/head.hpp"
 #include "gateway/http/hop_headers.hpp"
-#include "gateway/http/router.hpp"
+#include "gateway/http/routes/router.hpp"
 #include "gateway/http/target.hpp"
 #include "gateway/upstream/pool.hpp"
 

@@ -2,10 +2,10 @@
 // HEADGATE_BENCH; best of several runs, one core.
 #include "gateway/http/chunk_decoder.hpp"
 #include "gateway/http/framing.hpp"
-#include "gateway/http/head.hpp"
-#include "gateway/http/head_scan.hpp"
+#include "gateway/http/head/head.hpp"
+#include "gateway/http/head/head_scan.hpp"
 #include "gateway/http/hop_headers.hpp"
-#include "gateway/http/router.hpp"
+#include "gateway/http/routes/router.hpp"
 #include "gateway/http/target.hpp"
 
 #include <boost/beast/http/basic_parser.hpp>

@@ -1,5 +1,5 @@
 #include "gateway/http/host.hpp"
-#include "gateway/http/router.hpp"
+#include "gateway/http/routes/router.hpp"
 #include "gateway/http/text.hpp"
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gateway/http/framing.hpp"
-#include "gateway/http/head.hpp"
+#include "gateway/http/head/head.hpp"
 #include "gateway/http/target.hpp"
 
 #include <doctest/doctest.h>

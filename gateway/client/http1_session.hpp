@@ -3,11 +3,11 @@
 // and resets. Generic over its stream, which is a socket or something over one.
 #pragma once
 
+#include "gateway/client/client.hpp"
+#include "gateway/client/client_stream.hpp"
+#include "gateway/client/listener.hpp"
+#include "gateway/client/session.hpp"
 #include "gateway/http/message.hpp"
-#include "gateway/request/client.hpp"
-#include "gateway/request/client_stream.hpp"
-#include "gateway/request/listener.hpp"
-#include "gateway/request/session.hpp"
 #include "limiter/io/deadline.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-#include "gateway/request/listening_socket.hpp"
+#include "gateway/client/listening_socket.hpp"
 
 #include "limiter/io/asio.hpp"
 #include "limiter/io/tcp_keep_alive.hpp"

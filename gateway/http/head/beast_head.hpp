@@ -2,7 +2,7 @@
 // decides what they mean.
 #pragma once
 
-#include "gateway/http/message_head.hpp"
+#include "gateway/http/head/message_head.hpp"
 
 #include <string_view>
 

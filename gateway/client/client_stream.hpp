@@ -2,7 +2,7 @@
 // over the stream, which is a socket or something over one.
 #pragma once
 
-#include "gateway/request/client.hpp"
+#include "gateway/client/client.hpp"
 #include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"
 #include "limiter/io/event_loop.hpp"

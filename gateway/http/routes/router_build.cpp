@@ -1,7 +1,7 @@
 // Builds the router's tables from patterns, once per configuration. router.cpp looks routes up.
 #include "gateway/http/host.hpp"
-#include "gateway/http/router.hpp"
-#include "gateway/http/router_hash.hpp"
+#include "gateway/http/routes/router.hpp"
+#include "gateway/http/routes/router_hash.hpp"
 #include "gateway/http/text.hpp"
 
 #include <algorithm>

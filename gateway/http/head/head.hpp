@@ -5,8 +5,8 @@
 #pragma once
 
 #include "gateway/http/errors.hpp"
-#include "gateway/http/head_scan.hpp"
-#include "gateway/http/message_head.hpp"
+#include "gateway/http/head/head_scan.hpp"
+#include "gateway/http/head/message_head.hpp"
 
 #include <cstdint>
 #include <string_view>

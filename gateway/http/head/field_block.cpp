@@ -1,4 +1,4 @@
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 
 #include "gateway/http/text.hpp"
 

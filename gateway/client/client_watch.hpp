@@ -1,7 +1,7 @@
 // Looks about once a second whether a client has gone while its request waits for something else.
 #pragma once
 
-#include "gateway/request/client.hpp"
+#include "gateway/client/client.hpp"
 
 namespace headgate {
 

@@ -1,4 +1,4 @@
-#include "gateway/http/field_names.hpp"
+#include "gateway/http/head/field_names.hpp"
 
 #include "gateway/http/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "gateway/http/head_scan.hpp"
+#include "gateway/http/head/head_scan.hpp"
 
 #include "gateway/http/text.hpp"
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "config/model.hpp"
+#include "gateway/client/connection_caps.hpp"
+#include "gateway/client/listening_socket.hpp"
 #include "gateway/http/ip_address.hpp"
-#include "gateway/request/connection_caps.hpp"
-#include "gateway/request/listening_socket.hpp"
 #include "limiter/io/asio.hpp"
 #include "limiter/io/deadline.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gateway/http/errors.hpp"
-#include "gateway/http/field_names.hpp"
+#include "gateway/http/head/field_names.hpp"
 
 #include <cstdint>
 #include <string_view>

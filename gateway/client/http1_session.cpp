@@ -1,4 +1,4 @@
-#include "gateway/request/http1_session.hpp"
+#include "gateway/client/http1_session.hpp"
 
 #include "gateway/request/handle_request.hpp"
 #include "gateway/worker.hpp"

@@ -1,7 +1,7 @@
-#include "gateway/http/head.hpp"
+#include "gateway/http/head/head.hpp"
 
-#include "gateway/http/beast_head.hpp"
 #include "gateway/http/framing.hpp"
+#include "gateway/http/head/beast_head.hpp"
 #include "gateway/http/target.hpp"
 
 #include <algorithm>

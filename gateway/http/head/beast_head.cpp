@@ -1,4 +1,4 @@
-#include "gateway/http/beast_head.hpp"
+#include "gateway/http/head/beast_head.hpp"
 
 #include "gateway/http/text.hpp"
 

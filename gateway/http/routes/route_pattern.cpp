@@ -1,4 +1,4 @@
-#include "gateway/http/route_pattern.hpp"
+#include "gateway/http/routes/route_pattern.hpp"
 
 #include "gateway/http/host.hpp"
 #include "gateway/http/target.hpp"

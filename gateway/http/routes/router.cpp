@@ -1,8 +1,8 @@
 // Looks routes up. router_build.cpp builds the tables.
-#include "gateway/http/router.hpp"
+#include "gateway/http/routes/router.hpp"
 
 #include "gateway/http/host.hpp"
-#include "gateway/http/router_hash.hpp"
+#include "gateway/http/routes/router_hash.hpp"
 #include "gateway/http/text.hpp"
 
 namespace headgate::http {

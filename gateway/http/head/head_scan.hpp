@@ -3,7 +3,7 @@
 // once, however the bytes arrive (A16), and what is refused is refused as soon as its byte is seen.
 #pragma once
 
-#include "gateway/http/message_head.hpp"
+#include "gateway/http/head/message_head.hpp"
 
 #include <string_view>
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "gateway/http/buffer.hpp"
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 #include "gateway/http/methods.hpp"
-#include "gateway/http/route_pattern.hpp"
+#include "gateway/http/routes/route_pattern.hpp"
 
 #include <array>
 #include <cstdint>

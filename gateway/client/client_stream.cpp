@@ -1,4 +1,4 @@
-#include "gateway/request/client_stream.hpp"
+#include "gateway/client/client_stream.hpp"
 
 #include <cerrno>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "gateway/request/connection_caps.hpp"
+#include "gateway/client/connection_caps.hpp"
 
 #include "gateway/http/client_address.hpp"
 

@@ -1,7 +1,7 @@
 // The head of a request and of a response as views of the bytes it was received in, and the limits it is held to.
 #pragma once
 
-#include "gateway/http/field_block.hpp"
+#include "gateway/http/head/field_block.hpp"
 #include "gateway/http/methods.hpp"
 
 #include <cstdint>

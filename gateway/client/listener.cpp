@@ -1,7 +1,7 @@
-#include "gateway/request/listener.hpp"
+#include "gateway/client/listener.hpp"
 
+#include "gateway/client/http1_session.hpp"
 #include "gateway/log/rare_warnings.hpp"
-#include "gateway/request/http1_session.hpp"
 #include "gateway/worker.hpp"
 
 #include <boost/asio/bind_executor.hpp>
