@@ -33,6 +33,8 @@ public:
                     end_hop();
             }
         }
+        if (is_quoted)
+            return refuse();
         end_pair(trim(line.substr(pair_begin)));
         end_hop();
     }
@@ -52,6 +54,14 @@ private:
         for_ = trim(pair.substr(equals + 1));
         if (for_.size() >= 2 && for_.front() == '"' && for_.back() == '"')
             for_ = for_.substr(1, for_.size() - 2);
+    }
+
+    // A quote that is not closed may come from a client, and hides what a proxy has appended: no hop of the line
+    // counts.
+    void refuse()
+    {
+        last_good_.reset();
+        is_over_ = true;
     }
 
     void end_hop()

@@ -99,6 +99,7 @@ TEST_CASE("K2: the elements of Forwarded are read as RFC 7239 writes them")
           "10.3.3.3"); // ends at the hop without an address
     CHECK(of("for=10.2.2.2, for=unknown") == "10.0.0.1");
     CHECK(of("for=6.6.6.6, by=\", for=10.3.3.3") == "10.0.0.1"); // a quote that does not end
+    CHECK(of("for=6.6.6.6;x=\", for=1.1.1.1") == "10.0.0.1");    // a client's, which hides what a proxy has appended
     CHECK(of("for=6.6.6.6, by=\"\\\", for=10.3.3.3\";for=1.1.1.1") == "1.1.1.1");
     CHECK(of("by=\"a;for=6.6.6.6\";for=1.1.1.1") == "1.1.1.1");
     CHECK(of("for=6.6.6.6;for=1.1.1.1") == "1.1.1.1");
