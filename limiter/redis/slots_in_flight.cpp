@@ -59,7 +59,7 @@ void slots_in_flight::use_rules(entry& in, const shared_rules& rules)
     }
 }
 
-void slots_in_flight::begin(std::string_view key, const shared_rules& rules, steady_time now)
+void slots_in_flight::begin(std::string_view key, const shared_rules& rules, steady_time now, bool ends)
 {
     auto in = keys_.find(key);
     if (in == keys_.end()) {
@@ -67,12 +67,13 @@ void slots_in_flight::begin(std::string_view key, const shared_rules& rules, ste
             return;
         in = keys_.emplace(std::string(key), entry{}).first;
     }
-    use_rules(in->second, rules);
+    if (!ends || !in->second.rules)
+        use_rules(in->second, rules);
     auto* h = find(key, holder_);
     if (!h) {
         h = &in->second.held.emplace_back();
         h->holder = holder_;
-        h->live.resize(rules->packed().size());
+        h->live.resize(in->second.rules->packed().size());
     }
     h->used = now;
     ++h->calls;

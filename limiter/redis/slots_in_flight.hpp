@@ -43,8 +43,9 @@ public:
     // Returns the holder of the next slots.
     std::uint64_t holder() const { return holder_; }
 
-    // A call that takes or ends slots of the key under holder() begins; it ends with done().
-    void begin(std::string_view key, const shared_rules& rules, steady_time now);
+    // A call that takes or ends slots of the key under holder() begins; it ends with done(). `ends`: the rules may be
+    // older than those that the key is counted under, which stay.
+    void begin(std::string_view key, const shared_rules& rules, steady_time now, bool ends = false);
     void done(std::string_view key, std::uint64_t holder);
 
     // A request has taken slots. The numbers are by rules of `as`, which may be others than the key's.

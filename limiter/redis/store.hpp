@@ -178,9 +178,9 @@ private:
 
     // Corrections (store_corrections.cpp).
     task<trouble> end_slots(std::shared_ptr<const detached_rules> own, correction ended, std::uint64_t holder);
-    task<trouble> call_correct(std::uint16_t slot, const packed_group& rules, const correction& c,
-                               correct_options& how);
+    task<trouble> call_correct(std::uint16_t slot, const packed_group& rules, correction c, correct_options& how);
     task<trouble> try_correction(unfinished_correction& what);
+    task<void> drop_mark(std::uint16_t slot, std::string mark);
     task<trouble> correct_charge(unfinished_correction what);
     void keep_for_later(unfinished_correction what, trouble failed);
     std::vector<unfinished_correction> take_unfinished();

@@ -2,7 +2,7 @@
 // it is done.
 //
 // A correction of a charge sets a mark in Redis, a key of its own, so that a repetition after a lost reply changes
-// nothing. Slots need no marks: slots_in_flight.hpp says why.
+// nothing; when the first try is answered, the mark is deleted. Slots need no marks: slots_in_flight.hpp says why.
 #include "limiter/redis/client/command.hpp"
 #include "limiter/redis/store.hpp"
 
@@ -51,11 +51,13 @@ task<trouble> store::correct(std::shared_ptr<const void> keeps, const rule_group
     co_return charge_failed != trouble::none ? charge_failed : failed;
 }
 
-// Makes one correction, and repairs the key if necessary.
-task<trouble> store::call_correct(std::uint16_t slot, const packed_group& rules, const correction& c,
-                                  correct_options& how)
+// Makes one correction, and repairs the key if necessary. A value that was written under other rules than those of the
+// charge, perhaps by requests behind a reload, is corrected under its own: converted to older rules, it would lose what
+// these cannot hold.
+task<trouble> store::call_correct(std::uint16_t slot, const packed_group& rules, correction c, correct_options& how)
 {
     const auto began = turn_began();
+    std::shared_ptr<const detached_rules> under;
     for (int round = 0; round < most_rounds; ++round) {
         link::answer got;
         const auto write = [&](std::string& to, call_by by) { append_correct(to, c, how, by, *scripts_.correct); };
@@ -65,8 +67,21 @@ task<trouble> store::call_correct(std::uint16_t slot, const packed_group& rules,
         const auto result = read_correct(got.value().text());
         if (result.status == call_status::done)
             co_return trouble::none;
-        const auto mended = co_await mend(began, slot, rules, std::string(c.key), result, std::string(result.value),
-                                          how.replace, how.guess);
+        const auto other = fingerprint_in(result.value);
+        std::string value(result.value);
+        if (result.status == call_status::other_rules && other) {
+            std::shared_ptr<const detached_rules> found;
+            const auto not_found = co_await find_rules(began, *other, found);
+            if (not_found != trouble::none)
+                co_return not_found;
+            if (found) {
+                under = std::move(found);
+                c.group = &under->packed();
+                continue;
+            }
+        }
+        const auto mended =
+            co_await mend(began, slot, rules, std::string(c.key), result, std::move(value), how.replace, how.guess);
         if (mended != trouble::none)
             co_return mended;
         if (result.status == call_status::boundaries)
@@ -91,7 +106,7 @@ task<trouble> store::end_slots(std::shared_ptr<const detached_rules> own, correc
             slots.doubt(c.key, under, {}, now);
         co_return trouble::none;
     }
-    slots.begin(c.key, own, now);
+    slots.begin(c.key, own, now, true);
     const auto guess = guess_time();
     correct_options how{.owner = {under, slot_lifetime_}, .guess = guess, .until = latest_call(guess)};
     const std::string key(c.key); // of the caller, like the rest
@@ -182,7 +197,19 @@ task<trouble> store::try_correction(unfinished_correction& what)
                        what.charged_at,
                        correction::rules::others};
     correct_options how{.owner = owner(), .guess = what.charged_at, .mark = mark};
-    co_return co_await call_correct(slot_for(key), *rules, c, how);
+    const auto failed = co_await call_correct(slot_for(key), *rules, c, how);
+    // After a repetition a call that was lost may still arrive: then the mark stays.
+    if (failed == trouble::none && !mark.empty() && !what.may_be_done)
+        co_await drop_mark(slot_for(key), mark);
+    co_return failed;
+}
+
+// Without this each refused request whose earlier charges are given back would leave a key for MARK_LIVES.
+task<void> store::drop_mark(std::uint16_t slot, std::string mark)
+{
+    link::answer got;
+    const auto write = [&](std::string& to, call_by) { append_command(to, {"DEL", mark}); };
+    [[maybe_unused]] const auto failed = co_await caller_->call(slot, turn_began(), write, got); // then it expires
 }
 
 task<trouble> store::correct_charge(unfinished_correction what)

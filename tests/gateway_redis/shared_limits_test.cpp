@@ -1,5 +1,6 @@
 // The features of rules in memory work in Redis too: give back, settle, count requests in flight, change.
 #include "tests/gateway_redis/support.hpp"
+#include "tests/redis_client/client_under_test.hpp"
 #include "tests/support/certificates.hpp"
 
 #include <doctest/doctest.h>
@@ -22,6 +23,22 @@ TEST_CASE("redis: a refusal in a later chain gives back the charge of an earlier
     CHECK(ask_for(gateway, 50, "one").passed == 5);
     const auto result = gateway.ask("GET / HTTP/1.1\r\nHost: a\r\nX-API-Key: one\r\nConnection: close\r\n\r\n");
     CHECK(field_of(result, "RateLimit").find("\"guard\";r=995") != std::string::npos);
+}
+
+TEST_CASE("redis: refusals whose earlier charges are given back leave no keys")
+{
+    redis_server server;
+    running_gateway gateway(
+        configuration(server, {.rules = "      - { name: hour, key: user, " + hour +
+                                        "1/hour }\n  wide: { store: shared, rules: [ { name: wide, key: user, " + hour +
+                                        "1000/hour } ] }\n",
+                               .chains = "[ wide, api ]"}));
+    REQUIRE(wait_until_connected(gateway));
+    CHECK(ask_for(gateway, 200, "one").refused == 199);
+    headgate::testing::client_loop direct(headgate::testing::options_for(server));
+    REQUIRE(direct.run_until([&] { return direct.is_ready(); }));
+    // Two counters and the texts of their rules.
+    CHECK(eventually([&] { return direct.ask({"DBSIZE"}) == ":4"; }));
 }
 
 TEST_CASE("redis: requests whose outcome does not count are given back")

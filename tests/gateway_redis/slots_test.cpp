@@ -277,6 +277,34 @@ TEST_CASE("redis cluster: requests that end during a failover are free when the 
     check_free_soon(gateway);
 }
 
+TEST_CASE("redis: a request that ends behind a reload does not convert its key back to the former rules")
+{
+    redis_server server;
+    held_upstream up;
+    const auto with = [&](const std::string& limit) {
+        const auto day = "      - { name: day, key: user, algorithm: fixed_window, limit: " + limit + " }\n";
+        return configuration(server, {.rules = day + five, .upstream = up.text(), .workers = 1});
+    };
+    running_gateway gateway(with("100/day"));
+    REQUIRE(wait_until_connected(gateway));
+    held_requests held(gateway, up, 2);
+    gateway.reload(with("300/day"));
+    const auto used = [&] { // of the day, this request included
+        const auto fields = field_of(ask_one(gateway), "RateLimit");
+        const auto at = fields.find("\"day\";r=");
+        REQUIRE(at != std::string::npos);
+        return 300 - std::stoi(fields.substr(at + 8));
+    };
+    REQUIRE(eventually([&] { return used() < 200; })); // the new limit holds
+    int before = 0;
+    while (before < 200)
+        before = used();
+    up.release();
+    held.read_answers();
+    check_free_soon(gateway);
+    CHECK(used() > before);
+}
+
 TEST_CASE("redis: requests in flight stay counted over a reload that changes the store, and are free when they end")
 {
     redis_server server;
