@@ -227,6 +227,7 @@ private:
     std::uint64_t connected_ = 0; // how often links had connected when maintain() last looked
     std::size_t repeated_now_ = 0;
     steady_time renewed_{}, forgot_{};
+    std::vector<slots_in_flight::job> to_renew_; // of the last round, not sent yet
 };
 
 } // namespace headgate::limiter::redis

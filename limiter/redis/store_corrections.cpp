@@ -17,6 +17,7 @@ using std::chrono::seconds;
 
 constexpr int most_rounds = 8;              // of one correction, before it fails
 constexpr std::size_t most_at_once = 1'000; // repeated by one maintain()
+constexpr std::size_t most_renewed = 250;   // by one maintain(): all at once could take longer than the timeout
 constexpr milliseconds longest_pause{1'000}, until_connected{250};
 // A correction that may be done is repeated only while its mark certainly lives (MARK_LIVES in correct.lua).
 constexpr seconds mark_is_certain{100};
@@ -284,13 +285,15 @@ task<void> store::maintain()
         forgot_ = now;
         slots.forget_unused(now);
     }
-    std::vector<slots_in_flight::job> counts;
-    if (now - renewed_ >= renewed_every) {
+    if (now - renewed_ >= renewed_every && to_renew_.empty()) {
         renewed_ = now;
-        counts = slots.take_open();
+        to_renew_ = slots.take_open();
     }
-    for (auto& each : slots.take_doubtful(most_at_once, now))
-        counts.push_back(std::move(each));
+    auto counts = slots.take_doubtful(most_at_once, now);
+    for (auto left = std::min(to_renew_.size(), most_renewed); left > 0; --left) {
+        counts.push_back(std::move(to_renew_.back()));
+        to_renew_.pop_back();
+    }
     auto charges = take_unfinished();
     if (counts.empty() && charges.empty())
         co_return;
