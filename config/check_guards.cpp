@@ -42,8 +42,9 @@ void warn_of_invented_identities(checker& c)
         if (key.new_identities || !shown || !limited.contains(name))
             continue;
         c.warn(path, "a client that makes up another " + std::string(name_of(shown->kind)) + " `" + shown->name +
-                         "` for each request is never limited; add `new_identities: 100/hour`, or use a source that is "
-                         "verified (jwt_claim, api_key)");
+                         "` for each request is never limited; write `" + name +
+                         ": { sources: [ … ], new_identities: 100/hour }`, or use a source that is verified "
+                         "(jwt_claim, api_key)");
     }
 }
 

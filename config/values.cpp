@@ -138,7 +138,9 @@ parsed<byte_size> parse_size(std::string_view text)
 
 parsed<limit_value> parse_limit(std::string_view text)
 {
-    const char* expected = "a limit is N/unit (second, minute, hour, day, week, month) or N per 90s, such as 60/minute";
+    const char* expected =
+        "a limit is N/unit (second, minute, hour, day, week, month) or N per 90s, such as 60/minute; "
+        "in plans and overrides also `unlimited` or `blocked`";
     limit_value out;
     out.text = std::string(trimmed(text));
     if (out.text == "unlimited" || out.text == "blocked") {

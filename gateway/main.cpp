@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <sys/resource.h>
 
 namespace {
 
@@ -46,6 +47,17 @@ int check(const std::string& file)
     return ok;
 }
 
+// Raises the limit of open files to what the system allows: a forwarded request needs two, and shells and service
+// managers often begin with 1,024.
+void raise_descriptor_limit()
+{
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int run(const std::string& file)
 {
     if (file == "-") {
@@ -56,6 +68,7 @@ int run(const std::string& file)
     auto config = load(file);
     if (!config)
         return bad_configuration;
+    raise_descriptor_limit();
     // Operational messages go to stderr; stdout belongs to the access log.
     spdlog::set_default_logger(spdlog::stderr_color_mt("headgate"));
     spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");

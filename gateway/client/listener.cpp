@@ -123,7 +123,7 @@ void listener::shed_one()
     error_code ignored;
     const auto at = acceptor_.local_endpoint(ignored); // the configuration may say port 0
     warn_rarely(config::host_port{settings_->config.address.host, at.port()}.text() +
-                ": out of file descriptors; new clients wait");
+                ": out of file descriptors; new clients are refused or wait: raise the limit (ulimit -n)");
 }
 
 } // namespace headgate
