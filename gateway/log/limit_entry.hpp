@@ -1,4 +1,4 @@
-// What the access log says about a request's limits. Pure.
+// What the access log says about a request's limits: the verdict, and the rule that decided. No I/O.
 #pragma once
 
 #include "gateway/log/access_log.hpp"

@@ -14,7 +14,7 @@ bool has_new_identity(request& r, charged_chain& chain, limiter::time_point now)
     const auto begin = text.size();
     chain.new_identity.reset();
     chain.is_final = false;
-    // A key that cannot be read is the business of the chains that use it.
+    // When the key cannot be read, the chains behind the guard, which use it, answer with the error.
     const bool is_known = append_key(text, {&guard.key, 1}, r) == key_state::known;
     const auto identity = text.view().substr(begin);
     if (is_known && guard.may_be_invented(identity)) {

@@ -193,7 +193,7 @@ TEST_CASE("reload: a file of API keys without a byte keeps the keys; one with on
     keys.write("");
     CHECK(status_after_reload() == 200);
     CHECK(status_after_reload() == 200); // again: the keys that were kept are kept
-    keys.write("# nobody\n");
+    keys.write("# no keys\n");
     CHECK(status_after_reload() == 401);
     keys.write("");
     CHECK(status_after_reload() == 401);
@@ -216,7 +216,7 @@ TEST_CASE("reload: it is said that a file of API keys without a byte keeps the k
     CHECK(keys.problems(from_table) ==
           std::vector<std::string>{"gateway.yaml:4:27: warning: api_keys.ours.file: " + keys.path +
                                    " has 0 bytes, so no key is known; if that is meant, write a line with a comment"});
-    keys.write("# nobody\n");
+    keys.write("# no keys\n");
     CHECK(keys.problems(from_table, &running).empty());
     CHECK(keys.problems(from_table).empty());
 }

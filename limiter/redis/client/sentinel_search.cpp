@@ -54,13 +54,13 @@ task<bool> sentinel_master::seek()
             co_return is_found;
     }
     if (named.empty()) {
-        const auto nobody = trouble_;
+        const auto no_sentinel = trouble_;
         const bool still_answers = co_await is_kept();
         if (still_answers)
-            become(link::state::ready, "no sentinel names the primary, the last one still answers: " + nobody);
+            become(link::state::ready, "no sentinel names the primary, the last one still answers: " + no_sentinel);
         if (still_answers || is_stopped())
             co_return still_answers;
-        trouble_ = nobody;
+        trouble_ = no_sentinel;
     }
     const bool is_early = std::any_of(sentinels_.begin(), sentinels_.end(),
                                       [](const auto& each) { return each.to->now() == link::state::connecting; });
