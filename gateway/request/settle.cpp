@@ -111,8 +111,6 @@ std::span<const charged_chain> charged_chains(const request& r)
 
 void note_outcome(request& r, answer_notes& notes)
 {
-    if (!r.limits.is_settled_later)
-        return;
     for (const auto& chain : charged_chains(r)) {
         auto decision = chain.first_decision;
         for (std::size_t k = 0; k < chain.count; decision += chain.keys[k++].judged->size())
@@ -165,6 +163,8 @@ void look_again(request& r, std::size_t chains, limiter::time_point now)
 
 void note_answer(request& r)
 {
+    if (!r.limits.is_settled_later)
+        return;
     answer_notes notes{.head = &r.answer(), .so_far = r.record};
     notes.so_far.status = r.answer().status;
     note_outcome(r, notes);
@@ -172,8 +172,9 @@ void note_answer(request& r)
 
 void note_error(request& r, http::http_error error)
 {
-    if (r.memory->limit_fields.empty())
-        return; // it came before the limits had decided
+    const bool has_decided = !r.memory->limit_fields.empty();
+    if (!has_decided || !r.limits.is_settled_later)
+        return;
     answer_notes notes{.so_far = r.record};
     notes.so_far.status = http::describe(error).status;
     notes.so_far.error = error;
