@@ -64,7 +64,7 @@ bool is_refused(std::uint16_t port)
     try {
         auto client = raw_connection::to(port);
         client.send(get);
-        return client.read_all().empty();
+        return client.read_response().empty(); // an answered connection would stay open
     } catch (const std::exception&) {
         return true;
     }
